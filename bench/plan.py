@@ -104,6 +104,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Of the long log."""
     restart_waiting: int = 100_000
     """Runs that wait, half of them for a time."""
+    look_events: int = 200_000
+    """Of the run whose earlier states are looked at."""
+    looks: int = 400
+    """After the first one, on each host."""
+    first_looks: int = 3
+    """How many hosts look at it."""
     tenant_seconds: float = 8.0
     """How long the creates of tenants are measured, each time."""
     hostile_seconds: float = 2.0
@@ -164,6 +170,9 @@ QUICK: Final = Plan(
     restart_runs=20,
     restart_mib=2,
     restart_waiting=20,
+    look_events=2_000,
+    looks=10,
+    first_looks=1,
     tenant_seconds=0.4,
     hostile_seconds=0.1,
     hostile_bodies=5,

@@ -16,11 +16,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.adapters.http.page.page_states import ABOUT, PLAIN, SITE, STATES  # noqa: E402
+from tests.adapters.http.page.page_states import ABOUT, SITE, SITES, STATES  # noqa: E402
 from tests.browser.chromium import Chromium, Tab  # noqa: E402
 from tests.browser.question_server import QuestionServer  # noqa: E402
-
-from weftwork.adapters.http.page.site import HEADERS  # noqa: E402
 
 FOLDER = ROOT / "docs" / "reference" / "page"
 SIZES = {"phone": (390, 844), "desktop": (1280, 800)}
@@ -124,7 +122,7 @@ def main(names: list[str]) -> int:
         for name, document in STATES.items():
             if names and name not in names:
                 continue
-            with QuestionServer({}, HEADERS if name in PLAIN else SITE.headers, document) as server:
+            with QuestionServer({}, SITES.get(name, SITE).headers, document) as server:
                 tab = browser.tab()
                 for size in SIZES:
                     picture = quantise(draw(tab, server.url, size, dark=name.endswith("-dark")))

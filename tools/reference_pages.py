@@ -37,6 +37,7 @@ CLI_PAGES = {
     "cli-run": ("run", "events"),
     "cli-runs": ("runs",),
     "cli-bundle": ("bundle",),
+    "cli-diff": ("diff",),
     "cli-assets": ("assets",),
     "cli-answer": ("inbox", "answer"),
     "cli-keys": ("keys", "signing"),

@@ -13,6 +13,7 @@ from bench.costs.gate_cost import gate_costs
 from bench.costs.graph_cost import map_costs, node_costs, registration_costs
 from bench.costs.hostile_cost import hostile_costs
 from bench.costs.long_run_cost import event_cost
+from bench.costs.lookback_cost import lookback_costs
 from bench.costs.model_call_cost import gate_turn_costs, stream_costs
 from bench.costs.provider_cost import provider_costs
 from bench.costs.python_cost import loop_delays
@@ -118,6 +119,7 @@ PARTS: Final[dict[str, Callable[[Plan, Path, Progress], dict[str, float]]]] = {
     "assets": asset_costs,
     "media": image_run_costs,
     "restart": restart_costs,
+    "lookback": lookback_costs,
     "tenants": tenant_costs,
     "hostile": hostile_costs,
 }

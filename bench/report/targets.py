@@ -88,6 +88,13 @@ TARGETS: Final = (
         None,
         1.5,
     ),
+    Target(
+        "State of a run of 200,000 events after any of them, p99 of random ones",
+        "ms",
+        _host_figure("lookback_p99_ms"),
+        None,
+        200.0,
+    ),
     Target("Memory growth over 10,000 runs", "MiB", _growth, None, 40.0),
     Target("Memory when idle", "MiB", _host_figure("idle_mib"), None, 80.0),
     Target("Start to first response", "ms", _host_figure("startup_ms"), None, 800.0),

@@ -12,6 +12,7 @@ from weftwork.adapters.expressions.worker_pool import WorkerPool
 from weftwork.adapters.http.app import App, Handler
 from weftwork.adapters.http.routes.assets import AssetRoutes
 from weftwork.adapters.http.routes.events import EventRoutes
+from weftwork.adapters.http.routes.forks import ForkRoutes
 from weftwork.adapters.http.routes.host_info import (
     HostInfoRoutes,
     OrganisationRoutes,
@@ -39,11 +40,12 @@ from weftwork.engine.api.administration import Administration
 from weftwork.engine.api.annotations import Annotations
 from weftwork.engine.api.answer_pages import AnswerPages
 from weftwork.engine.api.assets import TenantAssets
+from weftwork.engine.api.forks import Forks
 from weftwork.engine.api.imports import Imports
 from weftwork.engine.api.interrupts import InterruptLinks, Interrupts
 from weftwork.engine.api.keyring import Keyring
 from weftwork.engine.api.retention import Retention
-from weftwork.engine.api.review import Bundles, RunDiffs
+from weftwork.engine.api.review import Bundles, LookBack, RunDiffs
 from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.api.runs import EventStreams, Runs, RunTrees
 from weftwork.engine.api.surfaces import Surfaces
@@ -71,6 +73,7 @@ from weftwork.protocol.envelopes.kinds import DISPLAY_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.envelopes.schema_subset import Compliance, check_subset, subset_compliance
 from weftwork.protocol.models.prompt_templates import prompt_family
 from weftwork.protocol.run.child_runs import host_id
+from weftwork.protocol.run.header import FORK_MODES
 from weftwork.protocol.wire.capabilities import HostOffer, discovery_document
 from weftwork.protocol.wire.openapi import openapi
 from weftwork.protocol.wire.v1.assets import ASSET_PREFIXES
@@ -154,6 +157,7 @@ class Host:
             self._store.log,
             self._store.queries,
             self._store.child_runs,
+            self._store.forks,
             self._store.records,
             self._feeds,
             self._clock,
@@ -178,10 +182,12 @@ class Host:
         self._annotations = Annotations(runtime, self.catalog, self._executor, self._store.annotations)
         self._imports = Imports(runtime)
         self._comparison = RunDiffs(runtime, self._executor)
+        self._look_back = LookBack(runtime, self.catalog, self._executor, self.service)
         self._run_tree = RunTrees(runtime, self._executor, host_id(settings.public_url))
         self._workflows = Workflows(runtime, self.catalog)
         self.keyring = Keyring(self._store.keys, self._clock, self._ids, SCOPES)
         self._control = RunControl(runtime, self._executor)
+        self._forks = Forks(runtime, self.catalog, self._executor)
         links = InterruptLinks(
             self._signer,
             self._clock,
@@ -306,6 +312,7 @@ class Host:
             models=self.model_catalogue,
             prompts=prompt_family(len(self._templates)),
             bundles=True,
+            fork_modes=FORK_MODES,
         )
         handlers = self._handlers(offer)
         limits, largest = settings.limits(), settings.max_request_body_bytes
@@ -344,7 +351,15 @@ class Host:
     def _handlers(self, offer: HostOffer) -> dict[str, Handler]:
         bodies = SharedBodies()
         snapshots = SnapshotCache(self.service, self._interrupts, bodies)
-        runs = RunRoutes(self.service, self._interrupts, self._retention, self._control, self._run_tree, snapshots)
+        runs = RunRoutes(
+            self.service,
+            self._interrupts,
+            self._retention,
+            self._control,
+            self._run_tree,
+            snapshots,
+            self._look_back,
+        )
         keepalive = self.settings.keepalive_seconds
         events = EventRoutes(self.service, self._streams, self.keyring, keepalive, snapshots, bodies)
         declarations = declarations_by_type(self.types)
@@ -354,6 +369,7 @@ class Host:
         surfaces = SurfaceRoutes(self._surfaces, self._interrupts)
         interrupts = InterruptRoutes(self._interrupts, self._answer_pages, self._site)
         organisation = OrganisationRoutes(self._logo)
+        forks = ForkRoutes(self._forks)
         bundle = BundleRoutes(self._bundles)
         assets = AssetRoutes(self._tenant_assets, self.settings.limits(), self.settings.media_reach)
         routes = tuple(route for route in ROUTES if self.settings.test_seams or not route.test_only)
@@ -387,6 +403,8 @@ class Host:
             "getSurfaceByToken": surfaces.get_by_token,
             "actOnSurfaceByToken": surfaces.act_by_token,
             "getOrganisationLogo": organisation.logo,
+            "forkRun": forks.fork_run,
+            "retryRun": forks.retry_run,
             "getArtifact": runs.get_artifact,
             "bulkCancelRuns": runs.bulk_cancel,
             "deleteRun": runs.delete_run,
@@ -397,6 +415,7 @@ class Host:
             "listAnnotations": review.list_annotations,
             "importRun": ImportRoutes(self._imports).import_run,
             "diffRun": review.diff_run,
+            "diffRunOutcome": review.diff_outcome,
             "getRunAncestry": runs.ancestry,
             "getRunTree": runs.tree,
             "uploadAsset": assets.upload,

@@ -1,5 +1,7 @@
 """A server that asks one question: the page at its address, and the form behind it."""
 
+import struct
+import zlib
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -13,12 +15,33 @@ from weftwork.adapters.http.page.surface_view import pressed_label
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.people.answer_pages import InterruptOutcome
 from weftwork.protocol.surfaces.question_form import question_surface
+from weftwork.protocol.wire.v1.interrupts import ORGANISATION_LOGO_PATH
 
 Headers = list[tuple[bytes, bytes]]
+LOGO_SIZE = 64
+
+
+def draw_logo() -> bytes:
+    """A ring in the colour of the sample organisation, as PNG."""
+    middle = (LOGO_SIZE - 1) / 2
+
+    def pixel(x: int, y: int) -> bytes:
+        away = ((x - middle) ** 2 + (y - middle) ** 2) ** 0.5
+        return bytes((11, 93, 102, round(255 * min(1, max(0, 10 - abs(away - 20))))))
+
+    rows = [b"".join(pixel(x, y) for x in range(LOGO_SIZE)) for y in range(LOGO_SIZE)]
+    head = struct.pack(">IIBBBBB", LOGO_SIZE, LOGO_SIZE, 8, 6, 0, 0, 0)
+    body = zlib.compress(b"".join(b"\0" + row for row in rows), 9)
+    chunks = (b"IHDR" + head, b"IDAT" + body, b"IEND")
+    parts = [struct.pack(">I", len(each) - 4) + each + struct.pack(">I", zlib.crc32(each)) for each in chunks]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+LOGO = draw_logo()
 
 
 class QuestionServer(LocalServer):
-    """Serves `question` at /v1/interrupts/token, with the headers of the page, and keeps what is answered."""
+    """Serves `question` at /v1/interrupts/token and a logo, and keeps what is answered. The page has `headers`."""
 
     def __init__(self, question: dict[str, Any], headers: Headers | None = None, document: bytes | None = None) -> None:
         self.question = question
@@ -60,6 +83,9 @@ class QuestionServer(LocalServer):
 
             def do_GET(self) -> None:
                 asker.paths.append(self.path)
+                if self.path == ORGANISATION_LOGO_PATH:
+                    self._send(200, LOGO, b"image/png")
+                    return
                 found = self.path == "/v1/interrupts/token"
                 self._send(200 if found else 404, asker.render() if found else b"")
 
@@ -68,11 +94,11 @@ class QuestionServer(LocalServer):
                 assert self.headers["content-type"] == "application/x-www-form-urlencoded"
                 self._send(*asker.receive_answer(self.rfile.read(int(self.headers["content-length"]))))
 
-            def _send(self, status: int, body: bytes) -> None:
+            def _send(self, status: int, body: bytes, kind: bytes = CONTENT_TYPE) -> None:
                 self.send_response(status)
                 for name, value in asker.headers:
                     self.send_header(name.decode(), value.decode())
-                self.send_header("content-type", CONTENT_TYPE.decode())
+                self.send_header("content-type", kind.decode())
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)

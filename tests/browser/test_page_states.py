@@ -5,11 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.adapters.http.page.page_states import PLAIN, SITE, STATES
+from tests.adapters.http.page.page_states import SITE, SITES, STATES
 from tests.browser.axe import findings
 from tests.browser.chromium import Chromium, Tab
-from tests.browser.question_server import QuestionServer
+from tests.browser.question_server import LOGO_SIZE, QuestionServer
 from weftwork.adapters.http.page.site import HEADERS
+from weftwork.protocol.wire.v1.interrupts import ORGANISATION_LOGO_PATH
 
 pytestmark = pytest.mark.slow
 
@@ -57,7 +58,7 @@ def test_axe_sees_a_page_that_cannot_be_used(tab: Tab) -> None:
 
 def test_every_state_fits_a_phone_also_at_twice_the_size(tab: Tab) -> None:
     for name, document in STATES.items():
-        with QuestionServer({}, HEADERS if name in PLAIN else SITE.headers, document) as server:
+        with QuestionServer({}, SITES.get(name, SITE).headers, document) as server:
             tab.screen(390, 844, phone=True)
             tab.open(server.url)
             assert tab.evaluate(OVERFLOW) <= 0, name
@@ -68,7 +69,16 @@ def test_every_state_fits_a_phone_also_at_twice_the_size(tab: Tab) -> None:
             # A zoom of 200 % halves the pixels of a page.
             tab.screen(195, 422, phone=True)
             assert tab.evaluate(OVERFLOW) <= 0, (name, "at 200 %")
-            assert server.paths == ["/v1/interrupts/token"], name
+            logo = [ORGANISATION_LOGO_PATH] if SITES.get(name, SITE).has_logo else []
+            assert server.paths == ["/v1/interrupts/token", *logo], name
+
+
+@pytest.mark.parametrize("has_logo", [True, False])
+def test_the_policy_lets_the_logo_of_the_host_in(tab: Tab, has_logo: bool) -> None:
+    name = "approval-logo"
+    with QuestionServer({}, SITES[name].headers if has_logo else SITE.headers, STATES[name]) as server:
+        tab.open(server.url)
+        assert (tab.evaluate("document.querySelector('header img').naturalWidth") == LOGO_SIZE) is has_logo
 
 
 def test_an_exact_time_is_shown_when_it_is_pressed(tab: Tab) -> None:

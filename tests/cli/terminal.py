@@ -3,17 +3,20 @@
 import os
 import pty
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.live.host import TIMEOUT_SECONDS, command, environment
 
 
-def run_at_terminal(folder: Path, answer: bytes, *args: str | Path) -> tuple[int, str]:
+def run_at_terminal(
+    folder: Path, answer: bytes, *args: str | Path, env: Mapping[str, str] | None = None
+) -> tuple[int, str]:
     """Run a command for somebody who types; the exit code and all that is shown."""
     ours, theirs = pty.openpty()
     try:
         process = subprocess.Popen(
-            command(*args), cwd=folder, env=environment(folder), stdin=theirs, stdout=theirs, stderr=theirs
+            command(*args), cwd=folder, env=environment(folder, env), stdin=theirs, stdout=theirs, stderr=theirs
         )
         os.close(theirs)
         shown = b""

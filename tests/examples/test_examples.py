@@ -31,8 +31,8 @@ FILES = [path for path in sorted(EXAMPLES.rglob("*")) if path.suffix in (".json"
 SAID = {
     "fan-out": '"total":{"output":100}',
     "retry": '"output":"answered in attempt 4"',
-    "loop": '"result":{"rounds":6,"spent":18}',
-    "article": '"result":{"decisions":3,"text":"Did you know that bats see in the dark?"}',
+    "loop": '"result":{"spent":18,"rounds":6}',
+    "article": '"result":{"text":"Did you know that bats see in the dark?","decisions":3}',
     "first": '"result":{"answer":"Is it open? The near one says yes."}',
     "room": '"output":"too warm"',
     "order": '"offer":{"output":"12 chairs for 384"}',

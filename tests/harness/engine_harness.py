@@ -55,13 +55,24 @@ class RunPorts:
     """Has the methods of all ports about runs, so that one test double can stand in front of all of them."""
 
     def __init__(self, store: Store) -> None:
-        self._ports = store.log, store.queries, store.child_runs, store.records, store.retention
+        self._ports = store.log, store.queries, store.child_runs, store.records, store.retention, store.forks
+        self.create_fork = store.forks.create
 
     def __getattr__(self, name: str) -> Any:
         for port in self._ports:
             if hasattr(port, name):
                 return getattr(port, name)
         raise AttributeError(name)
+
+
+class ForkPort:
+    """The port for forks in front of a double of all ports, whose own `create` is that of the event log."""
+
+    def __init__(self, log: Any) -> None:
+        self._log = log
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, "create_fork" if name == "create" else name)
 
 
 class WrappedLog:
@@ -231,6 +242,7 @@ class EngineHarness:
         more["expression_workers"] = expression_workers
         log = self.process_log
         ports = {"log": log, "queries": log, "child_runs": log, "records": log, "feeds": self.feeds}
+        ports["forks"] = ForkPort(log)
         more["tenant_logs"] = tenant_logs_of(limits, log, self.clock)
         self.runtime = Runtime(
             **ports, clock=self.clock, ids=self.ids, types=self.types, limits=limits, provided=provided, **more

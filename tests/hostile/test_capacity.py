@@ -26,7 +26,7 @@ from tests.live import (
     write_workflows,
 )
 from tests.live.listening_host import until, with_host
-from weftwork.engine.api.runs import EventStreams, Runs
+from weftwork.engine.api.runs import EventStreams
 from weftwork.engine.host.executor import Executor, LiveRuns
 from weftwork.protocol.fair_share import FairLimit
 from weftwork.protocol.json import schema
@@ -137,7 +137,7 @@ def most_at_once(monkeypatch: pytest.MonkeyPatch, **settings: int) -> int:
 @pytest.mark.parametrize("name", ["max_live_runs", "max_live_runs_per_tenant"])
 def test_without_the_look_for_room_they_would_all_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert most_at_once(monkeypatch, **{name: 4}) == 4
-    monkeypatch.setattr(Runs, "_check_capacity", lambda self, partition: None)
+    monkeypatch.setattr("weftwork.engine.api.runs.check_capacity", lambda executor, limits, partition: None)
     assert most_at_once(monkeypatch, **{name: 4}) == 50
 
 

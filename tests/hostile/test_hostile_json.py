@@ -37,6 +37,8 @@ TEMPLATES: dict[str, bytes] = {
     b'"timestamp":"2026-01-31T08:05:09.042Z","payload":{"outputs":{"x":%b}}}]}',
     "pauseRun": b'{"drainPolicy":"immediate","reason":%b}',
     "resumeRun": b'{"reason":%b}',
+    "forkRun": b'{"mode":"branch","fromSeq":0,"runOptionsOverlay":{"inputs":{"x":%b}}}',
+    "retryRun": b'{"runOptionsOverlay":{"inputs":{"x":%b}}}',
     "setVariables": b'{"variables":{"known":%b}}',
     "resolveInterruptByRun": b'{"resumeValue":%b}',
     "resolveInterruptByToken": b'{"resumeValue":%b}',

@@ -77,12 +77,16 @@ KNOWN = frozenset(
 """Every header that the host may answer with."""
 NOOP = "conformance-noop"
 REFUSALS = {
-    **dict.fromkeys(("deleteRun", "getArtifact", "getWorkflow", "diffRun", "getAsset", "getSampleAsset"), 404),
+    **dict.fromkeys(
+        ("deleteRun", "getArtifact", "getWorkflow", "diffRun", "diffRunOutcome", "getAsset", "getSampleAsset"), 404
+    ),
     **dict.fromkeys(("resolveInterruptByRun", "createInterruptLink", "inspectInterruptByToken"), 404),
     **dict.fromkeys(("resolveInterruptByToken", "getSurface", "getSurfaceByToken"), 404),
     **dict.fromkeys(("actOnSurfaceByToken", "getOrganisationLogo"), 404),
     "pauseRun": 409,
     "resumeRun": 409,
+    "retryRun": 409,
+    "forkRun": 400,
 }
 """How an ended run, or what is not there, is refused."""
 NESTED = dict.fromkeys(("acceptEnvelope", "getModelCacheKey", "emitEnvelopeReliability"), ("invalid_argument",))

@@ -28,6 +28,8 @@ BEYOND_SCHEMA: dict[str, str] = {
     "registerSampleWorkflow": "As registerWorkflow.",
     "callAi": "Parts must be of a shape that has its own order of checks.",
     "programMockAi": "An entry must say one thing.",
+    "forkRun": "The fork point must be in the log, and only a branch has options.",
+    "retryRun": "The run must have failed, or the node have started.",
     "setVariables": "They must be variables of that run.",
     "createAnnotation": "What is meant must be there, and the whole has a bound.",
     "resolveInterruptByRun": "Any value is an answer, within the bounds of what JSON may be here (json-01).",
@@ -48,8 +50,9 @@ BEYOND_SCHEMA: dict[str, str] = {
 }
 """Operations that refuse what their schema allows, which no schema can say."""
 SELDOM_FOUND = (
-    "registerWorkflow registerSampleWorkflow setVariables diffRun inspectInterruptByToken resolveInterruptByToken "
-    "emitEnvelopeReliability emitSurface getSchema getEnvelopeSchema getAsset getSampleAsset uploadAsset putMedia"
+    "registerWorkflow registerSampleWorkflow setVariables diffRun diffRunOutcome inspectInterruptByToken "
+    "resolveInterruptByToken emitEnvelopeReliability emitSurface getSchema getEnvelopeSchema getAsset getSampleAsset "
+    "uploadAsset putMedia"
 ).split()
 """Operations that are asked for what no generated request names: two runs that are there, a token, a schema."""
 MORE = {

@@ -256,7 +256,7 @@ def cases(run: str) -> dict[str, Case]:
         "runs_diff": ((run, run), {}, SERVED),
         "runs_eval_summary": ((run,), {}, None),
         "runs_events": ((run,), {}, SERVED),
-        "runs_fork": ((run, t.ForkRunRequest(0, "replay")), {}, GONE),
+        "runs_fork": ((run, t.ForkRunRequest(0, "replay")), {}, SERVED),
         "runs_get": ((run,), {}, SERVED),
         "runs_get_artifact": ((run, "artifact-1"), {}, None),
         "runs_pause": ((run,), {}, OVER),

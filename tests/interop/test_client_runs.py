@@ -7,7 +7,7 @@ from urllib.error import HTTPError
 
 import pytest
 from openwop_client import CancelRunRequest, CreateRunRequest, OpenwopClient, RunConfigurable, WopError, is_output_chunk
-from openwop_client.types import RunEventDoc, RunSnapshot, is_terminal_run_status
+from openwop_client.types import ForkRunRequest, RunEventDoc, RunSnapshot, is_terminal_run_status
 
 from tests.harness.cases import present
 from tests.live import CHUNKS, KEY, OTHER_KEY, SEEDED_RUN, Host, delays, until
@@ -300,3 +300,24 @@ def test_a_stream_with_a_refused_key_is_refused(host: Host) -> None:
         list(OpenwopClient(host.address, "wrong").runs_events(SEEDED_RUN))
     with raised.value as error:
         assert error.code == 401
+
+
+@pytest.mark.rule("fork-01", "fork-02")
+def test_a_run_is_forked(client: OpenwopClient) -> None:
+    source = start(client, "conformance-multi-node")
+    events, _ = finish(client, source)
+    made = client.runs_fork(source, ForkRunRequest(2, "branch"))
+    assert (made.sourceRunId, made.mode) == (source, "branch")
+    branch, ended = finish(client, made.runId)
+    assert ended.status == "completed"
+    assert [(each.type, each.nodeId, each.payload) for each in branch[:2]] == [
+        (each.type, each.nodeId, each.payload) for each in events[:2]
+    ]
+    assert {each.runId for each in branch} == {made.runId}
+    replays = [finish(client, client.runs_fork(source, ForkRunRequest(0, "replay")).runId)[0] for _ in range(2)]
+    for replay in replays:
+        assert [(each.type, each.nodeId, each.payload) for each in replay] == [
+            (each.type, each.nodeId, each.payload) for each in events
+        ]
+    assert error_of(client.runs_fork, source, ForkRunRequest(99_999, "branch")).status == 422
+    assert error_of(client.runs_fork, "01zzzzzzzzzzzzzzzzzzzzzzzz", ForkRunRequest(0, "replay")).status == 404

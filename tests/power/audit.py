@@ -15,8 +15,8 @@ from weftwork.adapters.sqlite.idempotency import find_record
 from weftwork.adapters.sqlite.run_queries import list_runs
 from weftwork.adapters.sqlite.runs import find_run, read_events, read_hidden
 from weftwork.engine.api.runs import RunOutcome
-from weftwork.engine.run.append import BatchBuilder
 from weftwork.engine.run.replay import load_state
+from weftwork.engine.run.state_rows import stored_run
 from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.canonical import encode_stored
@@ -26,7 +26,6 @@ from weftwork.protocol.run.events import TERMINAL_TYPES, Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 from weftwork.protocol.workflow.plan import Plan
-from weftwork.testing.deterministic import SequentialIds
 from weftwork.testing.storage.harness import fields_of
 
 T = TypeVar("T")
@@ -147,7 +146,7 @@ def _folded(state: RunState, events: list[Event]) -> tuple[Projection, list[Stat
     if redactor is not None:
         redactor.learn_inputs(state.inputs)
         redactor.learn_state(state)
-    made = BatchBuilder(state, redactor, 0).build(SequentialIds(), None)
+    made = stored_run(state, redactor)
     last = msgspec.json.decode(events[-1].payload) if state.is_terminal else {}
     shown = {name: encode_stored(last[name]) for name in ("error", "outputs") if name in last}
     return msgspec.structs.replace(made.projection, **shown), sorted(made.rows, key=repr)

@@ -24,6 +24,7 @@ from weftwork.ports.nodes import NodeCall, NodeType
 from weftwork.ports.outbound import Outbound
 from weftwork.ports.storage.child_runs import ChildRuns
 from weftwork.ports.storage.event_log import STORE_RETRY_MS, EventLog
+from weftwork.ports.storage.forks import Forks
 from weftwork.ports.storage.idempotency import IdempotencyRecords
 from weftwork.ports.storage.run_queries import RunQueries
 from weftwork.protocol.envelopes.instructions import UNIVERSAL_DIRECTIVE
@@ -31,6 +32,7 @@ from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, KindSet
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.models.capability_gate import NO_MODELS, ModelCatalogue
+from weftwork.protocol.run.effects import EffectRef
 from weftwork.protocol.run.header import RunHeader
 
 
@@ -42,12 +44,29 @@ class ChildFactory(Protocol):
         ...
 
 
+class ReplayRecords(Protocol):
+    """The outcomes that a replay has on record, for nodes that it calls again. The replay in progress implements it."""
+
+    async def take_effect(self, node_id: str, visit: int, effect: EffectRef) -> bool:
+        """Add the recorded claim and outcome of an effect to the log of the replay; False without a record."""
+        ...
+
+    async def take_answer(self, node_id: str, visit: int, call: str) -> bool:
+        """Add the recorded answer of a model call to the log of the replay; False without a record."""
+        ...
+
+    def on_denied(self) -> None:
+        """Called when a node needs something that has no record, before its attempt fails."""
+        ...
+
+
 class Runtime(msgspec.Struct, frozen=True):
     """The ports of the engine, as the composition root passes them in."""
 
     log: EventLog
     queries: RunQueries
     child_runs: ChildRuns
+    forks: Forks
     records: IdempotencyRecords
     feeds: Feeds
     clock: Clock
@@ -67,6 +86,8 @@ class Runtime(msgspec.Struct, frozen=True):
     models: ModelProviders | None = None
     model_catalogue: ModelCatalogue = NO_MODELS
     """The capabilities of these models, for nodes that require some; discovery advertises the same."""
+    replay: ReplayRecords | None = None
+    """Set in the copy of the runtime with which a replay calls nodes again."""
     assets: Assets | None = None
     outbound: Outbound | None = None
     """The client for all requests to other hosts; here it fetches media for models."""

@@ -80,12 +80,12 @@ class TenantLogs(msgspec.Struct, eq=False):
         """Count bytes that are about to be committed; False, without effect, if they exceed the quota."""
         return self._reserve(partition, size, size)
 
-    def reserve_run(self, header: RunHeader, hidden: Iterable[HiddenValue]) -> bool:
+    def reserve_run(self, header: RunHeader, hidden: Iterable[HiddenValue], copied_bytes: int = 0) -> bool:
         """Count a run that is about to be created; False, without effect, if the quota has no room for it.
 
-        It needs its size twice, because its first event repeats the inputs."""
+        It needs its size twice, because its first event repeats the inputs. `copied_bytes`: what a fork copies."""
         size = _stored_size(header, hidden)
-        return self._reserve(header.partition, size, 2 * size + MIN_RUN_BYTES)
+        return self._reserve(header.partition, size + copied_bytes, 2 * size + copied_bytes + MIN_RUN_BYTES)
 
     def _reserve(self, partition: str, size: int, needed: int) -> bool:
         known = self._usage.get(partition)

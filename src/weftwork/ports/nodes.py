@@ -238,6 +238,10 @@ class NodeContext(Protocol):
         """A new id for an event to which other events refer."""
         ...
 
+    def check_may_request(self) -> None:
+        """Called before each request to another host. Raises StepFailed in a replay, which sends no requests."""
+        ...
+
     @property
     def limits(self) -> Limits: ...
 

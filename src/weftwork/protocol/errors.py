@@ -104,6 +104,7 @@ RUN_ERRORS: dict[str, str] = {
     "node_heartbeat_lost": "A node sent no heartbeat within its heartbeat timeout.",
     "node_threads_exhausted": "Nodes that did not stop after a timeout or cancellation hold too many threads.",
     "node_crashed": "The host process died repeatedly while it ran this node.",
+    "replay_source_missing": "A replay needed something that its source has not recorded, or the source was deleted.",
     "node_misused": "A node used the API of the host in a way that is not allowed.",
     "step_failed": "A step of a node raised an exception that is not a NodeError with its own code.",
     "step_not_done": "A step of a node could not be performed and had no effect.",

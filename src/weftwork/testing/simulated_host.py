@@ -110,6 +110,7 @@ class HostProcess:
             log,
             ProcessPort.wrap(host.store.queries, self.guard),
             ProcessPort.wrap(host.store.child_runs, self.guard),
+            ProcessPort.wrap(host.store.forks, self.guard),
             ProcessPort.wrap(host.store.records, self.guard),
             Feeds(log, host.limits),
             host.clock,

@@ -158,6 +158,7 @@ ITSELF.append(ITSELF)
     (2**53, "", "is an integer beyond 2^53-1; use a string instead"),
     ("\ud800", "", "contains NUL or a lone surrogate"),
     ({"a": "\0"}, "/a", "contains NUL or a lone surrogate"),
+    ({"\0": None}, "", "has a member whose name contains NUL or a lone surrogate"),
     ({"\ud800": 1}, "", "has a member whose name contains NUL or a lone surrogate"),
     ([object()], "/0", "is an object of type object"),
     ({"a": Deep([1, {"b": object()}])}, "/a/within/1/b", "is an object of type object"),

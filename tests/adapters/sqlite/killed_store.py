@@ -1,4 +1,4 @@
-"""A process that appends to runs, or makes families of runs, and says so, until a fault point kills it."""
+"""A process that appends to runs, or makes families or forks of runs, and says so, until a fault point kills it."""
 
 import asyncio
 import os
@@ -8,12 +8,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from weftwork.adapters.sqlite import transactions
+from weftwork.adapters.sqlite import forks, transactions
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.fault_points import arm
-from weftwork.protocol.run.batch import Batch, CancelRequest
+from weftwork.protocol.run.batch import Batch, CancelRequest, HiddenValue
 from weftwork.protocol.run.header import RunKey
 from weftwork.testing.storage.child_runs import child, result_batch
+from weftwork.testing.storage.forks import make_fork
 from weftwork.testing.storage.harness import ACME
 from weftwork.testing.storage.run_queries import interrupt, resolved_interrupt
 from weftwork.testing.storage.samples import NOW, batch, make_run
@@ -77,13 +78,36 @@ async def grow(store: SqliteStore, late: bool) -> None:
     await asyncio.gather(*map(one, RUNS[:1] if late else RUNS))
 
 
+def forked(source: RunKey, number: int) -> RunKey:
+    return RunKey(ACME, f"{source.run_id}-fork-{number}")
+
+
+async def fork(store: SqliteStore, late: bool) -> None:
+    later: list[Any] = []
+    real = forks._copy_source
+    if late:
+        forks._copy_source = lambda _, *rest: later.append(rest)
+
+    async def one(source: RunKey) -> None:
+        for number in range(200):
+            hidden = (HiddenValue(number, "/line", b"1"),)
+            await store.log.append(source, number - 1, batch(source, number - 1, hidden=hidden))
+            await make_fork(store, source, number + 1, forked(source, number).run_id)
+            while later:
+                rest = later.pop(0)
+                await store._writer.submit(lambda connection, rest=rest: real(connection, *rest))
+            print(source.run_id, number, flush=True)
+
+    await asyncio.gather(*map(one, RUNS[:1] if late else RUNS))
+
+
 async def main(path: str, work: str, name: str, times: str, late: bool) -> None:
     store = SqliteStore(path)
     await store.open()
     for run in RUNS:
         await make_run(store, run.run_id)
     arm({(name, int(times)): lambda: os.kill(os.getpid(), signal.SIGKILL)})
-    await (wait if work == "waiting" else grow)(store, late)
+    await {"waiting": wait, "families": grow, "forks": fork}[work](store, late)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from weftwork.ports.storage.assets import AssetEntry, AssetQuery, AssetUsage, Qu
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.ports.storage.retention import StillLive
 from weftwork.protocol.run.batch import CancelRequest, CascadeCancel, HiddenValue
-from weftwork.protocol.run.header import Parent, RunKey
+from weftwork.protocol.run.header import Fork, Parent, RunKey
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage import assets
 from weftwork.testing.storage.assets import asset, digest
@@ -42,7 +42,8 @@ BEFORE = {"news", "orders"}
 
 async def full_run(store: SqliteStore, run_id: str = "run-a", events: int = EVENTS, rows: int = ROWS) -> RunKey:
     """An ended run with some of everything."""
-    made = header(run_id, tags=("t", "u"), parent=Parent("nobody", "n", "k", "core.dispatch", "nobody"))
+    parent, fork = Parent("nobody", "n", "k", "core.dispatch", "nobody"), Fork("nobody", 0, "branch")
+    made = header(run_id, tags=("t", "u"), parent=parent, fork=fork)
     await store.log.create(made, (HiddenValue(-1, "/x", b"secret"),))
     values = tuple(StateRow("variable", f"v{number}", b"%d" % number) for number in range(rows))
     values += (interrupt("left-open"),)

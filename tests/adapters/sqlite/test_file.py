@@ -49,7 +49,7 @@ def test_the_name_of_a_new_store_and_what_a_killed_process_left_are_made_durable
 MODULES = [
     import_module(f"weftwork.adapters.sqlite.{name}")
     for name in (
-        "annotations assets child_runs definitions idempotency interrupts keys run_queries runs transactions"
+        "annotations assets child_runs definitions forks idempotency interrupts keys run_queries runs transactions"
     ).split()
 ]
 
@@ -110,7 +110,9 @@ def test_the_statements_are_all_there() -> None:
     child_runs.COUNT_DESCENDANTS child_runs.RESULTS_PAGE child_runs._PUT_RESULT child_runs._ACKNOWLEDGE_RESULT
     child_runs._PUT_CANCEL_REQUEST child_runs.CASCADE_TO_CHILDREN child_runs.CASCADE_TO_AWAITED
     child_runs.CANCEL_REQUESTS_PAGE assets.FIND_ASSET assets.UNREFERENCED assets.UNREFERENCED_USAGE
-    assets.RUN_ASSETS_PAGE assets.ADD_REFERENCE assets.IS_KNOWN_KEY interrupts._INSERT_OPEN interrupts._DELETE_OPEN
+    assets.RUN_ASSETS_PAGE assets.ADD_REFERENCE assets._COPY_REFERENCES assets.IS_KNOWN_KEY forks.FORKS_PAGE
+    forks.COPY_EVENTS forks._EVENT_SIZES forks._FIND_HIDDEN forks._COPY_HIDDEN
+    interrupts._INSERT_OPEN interrupts._DELETE_OPEN
     """
     assert set(wanted.split()) - set(statements()) == set()
 
@@ -151,6 +153,8 @@ INDEXES = {
     "child_runs.CASCADE_TO_AWAITED": "k USING COVERING INDEX kinship_by_parent (parent_no=?)",
     "child_runs.DELETE_RESULTS": "news USING INDEX news_by_parent (parent_no=?)",
     "runs._READ_HIDDEN": "h USING INDEX hidden_by_run (run_no=?)",
+    "forks.FORKS_PAGE": "f USING COVERING INDEX forks_by_source (partition=? AND source=? AND rowid>?)",
+    "forks._FIND_HIDDEN": "hidden USING COVERING INDEX hidden_by_run (run_no=? AND sequence<?)",
     "annotations.COUNT_ANNOTATIONS": "annotations USING COVERING INDEX annotations_by_run (run_no=?)",
     "annotations.FIND_ANNOTATION": "annotations USING INDEX annotations_by_id (run_no=? AND annotation_id=?)",
     "assets.FIND_ASSET": "assets USING INDEX assets_by_digest (partition=? AND sha256=?)",

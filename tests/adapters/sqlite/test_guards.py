@@ -16,17 +16,20 @@ from weftwork.adapters.sqlite import (
     child_runs,
     definitions,
     event_log,
+    forks,
     idempotency,
     interrupts,
     run_queries,
     runs,
     transactions,
 )
+from weftwork.adapters.sqlite.database import writer
 from weftwork.adapters.sqlite.database.connection import open_reader, open_writer
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.sqlite.transactions import RunHeadCache
 from weftwork.ports.storage.assets import AssetUsage
 from weftwork.ports.storage.run_queries import RunQuery
+from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.header import RunKey, Status
 from weftwork.protocol.run.projection import StateRow, StoredRun
 from weftwork.testing import storage
@@ -140,6 +143,31 @@ def unclamped(least: int, value: int) -> int:
     (assets, "NEWEST_NOT_AFTER", ("<= ?", "< ?"), BEHIND),
     (assets, "NEWEST_NOT_AFTER", ("partition = ?", "? <> ''"), BEHIND),
     (assets, "_REKEY", "SELECT ?, ?", "bytes_that_were_lost_get_another_key"),
+    (writer, "_REFUSALS", HostFault, "a_refused_fork_disturbs_no_other_write"),
+    (event_log, "check_first_batch", lambda *_: None, "an_inconsistent_fork_is_refused"),
+    (forks, "check_first_fork_batch", lambda header, *_: header.fork, "an_inconsistent_fork_is_refused"),
+    (idempotency, "find_recorded", lambda *_: None, "one_of_many_forks_takes_a_slot"),
+    (transactions, "_INSERT_FORK", "SELECT ?, ?, ?", "forks_are_given_in_the_order_of_creation"),
+    (forks, "COPY_EVENTS", ("json_replace(", "iif(1, "), "a_chunk_of_a_fork_names_the_fork"),
+    (forks, "COPY_EVENTS", ("'$.runId'", "'$.meta.runId'"), "a_chunk_of_a_fork_names_the_fork"),
+    (forks, "COPY_EVENTS", ("CASE type", "CASE 'output.chunk'"), "a_fork_has_the_events_of_its_prefix"),
+    (forks, "COPY_EVENTS", ("id >= ?3", "id > ?3"), "a_long_run_is_copied_whole"),
+    (forks, "_pieces", lambda _, base, count: [(base, base + 1000)], "a_long_run_is_copied_whole"),
+    (forks, "_FIND_HIDDEN", ("sequence < ?", "? > 0"), "a_fork_has_the_hidden_values_of_its_prefix"),
+    (forks, "_FIND_HIDDEN", ("sequence < ?", "sequence < max(1, ?)"), "a_fork_has_the_hidden_values_of_its_prefix"),
+    (forks, "_COPY_HIDDEN", "SELECT ?, ?", "a_fork_counts_with_its_copy"),
+    (forks, "copy_references", lambda *_: None, "an_asset_lives_as_long_as_the_fork"),
+    (forks, "add_references", lambda *_: None, "an_asset_lives_as_long_as_the_fork"),
+    (
+        assets,
+        "_COPY_REFERENCES",
+        assets._COPY_REFERENCES.partition("ON CONFLICT")[0],
+        "an_asset_lives_as_long_as_the_fork",
+    ),
+    (forks, "FORKS_PAGE", ("f.partition = ?", "? <> ''"), "another_partition_has_other_forks"),
+    (forks, "FORKS_PAGE", ("f.source = ?", "? <> ''"), "forks_are_given_in_the_order_of_creation"),
+    (forks, "FORKS_PAGE", ("f.run_no > ?", "? <> ''"), "forks_are_given_in_the_order_of_creation"),
+    (forks, "run_number", runs.existing_run_number, "a_deleted_fork_leaves_its_source"),
     (assets, "RUN_ASSETS_PAGE", ("r.run_no = ?", "? > 0"), "assets_of_a_run_are_paged_newest_first"),
 )
 async def test_a_guard_that_is_taken_away_is_missed(

@@ -1,4 +1,4 @@
-"""A process that is killed leaves the lists of who waits, and families, as the logs of the runs say."""
+"""A process that is killed leaves the lists of who waits, families and forks as the logs of the runs say."""
 
 import signal
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.sqlite.killed_store import RUNS, born, step_of_waiting
+from tests.adapters.sqlite.killed_store import RUNS, born, forked, step_of_waiting
 from tests.harness.cases import present
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.child_runs import PendingCancelRequest, PendingChildResult
@@ -84,7 +84,28 @@ def check_families(path: Path, told: dict[str, int]) -> None:
     prove(SqliteStore(path), check)
 
 
-CHECKS: dict[str, Callable[[Path, dict[str, int]], None]] = {"waiting": check_waiting, "families": check_families}
+def check_forks(path: Path, told: dict[str, int]) -> None:
+    """Each run has all forks that were told of, and at most one more; each has its whole prefix and its own event."""
+
+    async def check(store: SqliteStore) -> None:
+        for source in RUNS:
+            last = present(await store.log.projection(source)).last_sequence
+            made = [found.header.key for found in await store.forks.forks_of(source, None, 1000)]
+            assert made == [forked(source, number) for number in range(len(made))]
+            assert told.get(source.run_id, -1) < len(made) <= last + 1
+            for number, fork in enumerate(made):
+                events = await store.log.read(fork, -1, 1000)
+                assert [each.sequence for each in events] == list(range(number + 2))
+                assert len(await store.log.hidden_values(fork)) == number + 1
+
+    prove(SqliteStore(path), check)
+
+
+CHECKS: dict[str, Callable[[Path, dict[str, int]], None]] = {
+    "waiting": check_waiting,
+    "families": check_families,
+    "forks": check_forks,
+}
 
 
 @pytest.mark.parametrize("times", [1, 7, 33])
@@ -95,9 +116,10 @@ def test_a_killed_process_leaves_what_its_logs_say(tmp_path: Path, work: str, na
     CHECKS[work](path, kill(path, work, name, str(times)))
 
 
-@pytest.mark.parametrize(("work", "times"), [("waiting", "7"), ("families", "1")])
+@pytest.mark.parametrize(("work", "times"), [("waiting", "7"), ("families", "1"), ("forks", "2")])
 def test_what_is_written_in_a_later_transaction_is_seen(tmp_path: Path, work: str, times: str) -> None:
-    """The sabotage of the test above: lists after the next append, children after the event that names them."""
+    """The sabotage of the test above: lists after the next append, children after the event that names
+    them, a copy after its fork."""
     path = tmp_path / "store.db"
     told = kill(path, work, "writer.committed", times, "late")
     with pytest.raises(AssertionError):

@@ -19,7 +19,7 @@ from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.event_log import RunCreated
 from weftwork.ports.storage.run_queries import InterruptQuery, RunQuery
 from weftwork.protocol.run.batch import HiddenValue
-from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, RunKey
+from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, Fork, RunKey
 from weftwork.protocol.run.projection import InterruptListing, StateRow
 from weftwork.testing.storage.harness import fields_of
 from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, header, record
@@ -154,6 +154,36 @@ class Twins(Pair):
             given = replace(given, projection=replace(given.projection, parked=parked, wake_at=wake_at))
         self.both("append", run, expected, given)
 
+    @rule(
+        partition=PARTITIONS,
+        source=RUN_IDS,
+        run_id=RUN_IDS,
+        from_seq=st.integers(0, 5),
+        count=st.integers(0, 2),
+        status=st.sampled_from(STATUSES),
+        slot=SLOTS,
+        rows=ROWS,
+    )
+    def fork(
+        self,
+        partition: str,
+        source: str,
+        run_id: str,
+        from_seq: int,
+        count: int,
+        status: Any,
+        slot: str | None,
+        rows: Any,
+    ) -> None:
+        given = header(run_id, partition, fork=Fork(source, from_seq, "branch"))
+        hidden = (HiddenValue(from_seq, "/a", b"1"),) if count else ()
+        first = batch(given.key, from_seq - 1, count, status, rows, hidden)
+        self.both("create_fork", given, first, self.record(partition, slot))
+
+    @rule(partition=PARTITIONS, run_id=RUN_IDS, after=st.none() | RUN_IDS, limit=st.integers(0, 4))
+    def list_forks(self, partition: str, run_id: str, after: str | None, limit: int) -> None:
+        self.both("forks_of", RunKey(partition, run_id), None if after is None else RunKey(partition, after), limit)
+
     @rule(partition=PARTITIONS, slot=SLOTS.filter(bool))
     def remember(self, partition: str, slot: str) -> None:
         self.both("save_record", self.record(partition, slot))
@@ -233,6 +263,7 @@ class Twins(Pair):
         if hasattr(self, "store"):
             for partition in (ACME, OTHER):
                 self.both("list_runs", partition, RunQuery())
+                self.both("forks_of", RunKey(partition, "run-0"), None, 10)
                 self.both("list_interrupts", partition, InterruptQuery())
             self.both("next_wake")
             self.both("timed_runs", None, 3)

@@ -14,7 +14,7 @@ from tests.cli.terminal import run_at_terminal
 from tests.live import KEY, OTHER_KEY, Host, echoes, weftwork
 from tests.live.assets import fetch
 from tests.live.fixtures import host_fixture
-from weftwork.cli.commands import bundle as module
+from weftwork.cli.commands.review import bundle as module
 from weftwork.cli.main import main
 from weftwork.cli.render import bundle_file
 from weftwork.cli.render import bundle_file as bundle_sheet

@@ -87,7 +87,12 @@ def test_each_component_type_has_a_renderer() -> None:
 @pytest.mark.rule("surf-12")
 @settings(max_examples=150, deadline=None)
 @given(SURFACES, TEXTS, st.integers(1, 120))
+@example(Surface(title=" " + "\x1f" * 3, components=()), "", 1)
 @example(Surface(title=EVIL, components=(Heading(text=EVIL), Text(text=EVIL))), EVIL, 80)
+@example(
+    Surface(components=(SelectField(id=":", label="", options=(Option(" 000\x1f\x1f", ""),), required=False),)), "", 1
+)
+@example(Surface(title=" 00000000000\x1f", components=()), "", 1)
 def test_no_text_of_an_agent_leaves_the_frame_or_controls_the_terminal(surface: Surface, text: str, width: int) -> None:
     for form in forms(surface, text):
         lines = shown(form, width)
@@ -134,6 +139,10 @@ def test_a_pile_of_marks_cannot_cover_other_lines() -> None:
     ("one two three", 7, ["one two", "three"]),
     ("one  two", 4, ["one", "two"]),
     ("  indented", 20, ["  indented"]),
+    (" abcdef", 4, ["abcd", "ef"]),
+    (" " * 9 + "abc", 4, [" abc"]),
+    ("  indented", 8, ["indented"]),
+    (" indented text", 4, ["inde", "nted", "text"]),
     ("abcdefgh", 3, ["abc", "def", "gh"]),
     ("日本語", 4, ["日本", "語"]),
     ("a\n\nb", 9, ["a", "", "b"]),

@@ -16,14 +16,17 @@ from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, fault_of, settle
 from weftwork.adapters.blobs.memory import MemoryBlobs
 from weftwork.engine.api import annotations as annotations_module
+from weftwork.engine.api import forks as forks_module
 from weftwork.engine.api import interrupts as interrupts_module
 from weftwork.engine.api import run_control as control_module
 from weftwork.engine.api.annotations import Annotations
-from weftwork.engine.api.imports import Imports, check_replayable
+from weftwork.engine.api.forks import Forks
+from weftwork.engine.api.imports import Imports
 from weftwork.engine.api.interrupts import InterruptLinks, Interrupts
 from weftwork.engine.api.retention import DAY_MS, Retention
-from weftwork.engine.api.review import RunDiffs
+from weftwork.engine.api.review import LookBack, RunDiffs
 from weftwork.engine.api.runs import RunTrees
+from weftwork.engine.host.imported_runs import check_replayable
 from weftwork.ports.storage.run_queries import InterruptQuery, RunQuery
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.limits import Limits
@@ -408,3 +411,19 @@ async def test_an_annotation_of_an_imported_run_does_not_read_its_definition() -
     note = {"signal": {"kind": "flag"}, "target": {"nodeId": "a"}, "note": "seen"}
     created = await facade.create(CALLER, key.run_id, note)
     assert json.loads(created.document)["note"] == "seen"
+
+
+@pytest.mark.rule("imp-05")
+@fails_without([forks_module, "check_forkable", lambda header, mode: None])
+async def test_an_imported_run_is_never_branched_or_retried() -> None:
+    bundle = await exported(inputs={"name": "Ada"})
+    bench = EngineHarness()
+    key = await imported(bench, bundle)
+    facade = Forks(bench.runtime, bench.catalog, bench.executor)
+    fault = await fault_of(facade.fork_run(CALLER, key.run_id, {"mode": "branch", "fromSeq": 1}))
+    assert (fault.status, "only be replayed" in fault.message) == (409, True)
+    fault = await fault_of(facade.fork_run(CALLER, key.run_id, {"mode": "replay"}))
+    assert (fault.status, "register the workflow sample" in fault.message) == (409, True)
+    look = LookBack(bench.runtime, bench.catalog, bench.executor, bench.service)
+    fault = await fault_of(look.run_after(CALLER, key.run_id, 1))
+    assert (fault.status, "register the workflow sample" in fault.message) == (409, True)

@@ -15,7 +15,7 @@ from weftwork.engine.api.runs import RunTrees
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.batch import ChildCreate
-from weftwork.protocol.run.header import Parent
+from weftwork.protocol.run.header import Fork, Parent
 from weftwork.protocol.run.projection import MAX_CHILDREN, StateRow
 from weftwork.testing.storage.samples import batch, header, make_run
 
@@ -102,7 +102,7 @@ async def check_tree(tree: StoredTree, top: int, limit: int) -> None:
 async def check_leaves(tree: StoredTree) -> None:
     document = await tree.kinship.tree(CALLER, "run-0", 1_000)
     assert (len(document["runs"]), document["truncated"]) == (1_000, False)
-    assert tree.log.asked == {"read_run": 1, "children": 1, "count_descendants": 1}
+    assert tree.log.asked == {"read_run": 1, "children": 1, "count_descendants": 1, "forks_of": 1_000}
 
 
 @pytest.mark.rule("kin-12")
@@ -156,7 +156,7 @@ def test_a_run_without_children_costs_no_question_and_one_with_many_a_single_one
         assert tree.log.most == MAX_CHILDREN + 1
         tree.log.asked.clear()
         alone = await tree.kinship.tree(CALLER, "run-1", 10)
-        assert (len(alone["runs"]), alone["truncated"], tree.log.asked) == (1, False, {"read_run": 1})
+        assert (len(alone["runs"]), alone["truncated"], tree.log.asked) == (1, False, {"read_run": 1, "forks_of": 1})
 
     planted([0] * (MAX_CHILDREN + 50), look)
 
@@ -169,6 +169,42 @@ def test_without_the_row_every_snapshot_asks(monkeypatch: pytest.MonkeyPatch) ->
         assert tree.log.asked == {"read_run": 1, "children": 1}
 
     planted([], look)
+
+
+async def fork(tree: StoredTree, source: str, run_id: str) -> None:
+    made = header(run_id, fork=Fork(source, 0, "branch"))
+    await tree.bench.store.forks.create(made, batch(made.key, -1))
+
+
+@pytest.mark.rule("kin-12", "run-05")
+def test_a_tree_shows_the_forks_of_each_run_after_its_children_and_theirs() -> None:
+    async def look(tree: StoredTree) -> None:
+        kinship = tree.kinship
+        for source, run_id in (("run-0", "fork-a"), ("run-0", "fork-b"), ("run-1", "fork-c"), ("fork-a", "fork-d")):
+            await fork(tree, source, run_id)
+        document = msgspec.json.decode(msgspec.json.encode(await kinship.tree(CALLER, "run-0", 10)))
+        assert schema.check("run-tree", document) == []
+        assert [(row["runId"], row["depth"]) for row in document["runs"]] == [
+            ("run-0", 0),
+            ("run-1", 1),
+            ("fork-a", 1),
+            ("fork-b", 1),
+            ("fork-c", 2),
+            ("fork-d", 2),
+        ]
+        sources = {row["runId"]: row.get("forkedFrom") for row in document["runs"]}
+        assert sources["run-1"] is None
+        assert sources["fork-d"] == {"runId": "fork-a", "fromSeq": 0, "mode": "branch"}
+        for limit in range(1, 6):
+            cut = await kinship.tree(CALLER, "run-0", limit)
+            assert ([row["runId"] for row in cut["runs"]], cut["truncated"]) == (
+                [row["runId"] for row in document["runs"]][:limit],
+                True,
+            )
+        alone = await kinship.tree(CALLER, "run-1", 10)
+        assert ([row["runId"] for row in alone["runs"]], alone["truncated"]) == (["run-1", "fork-c"], False)
+
+    planted([0], look)
 
 
 @pytest.mark.rule("kin-09")

@@ -9,7 +9,7 @@ import pytest
 from tests.harness.cases import each_case, fails_without, present
 from tests.harness.engine_harness import CALLER
 from weftwork.engine.host import parked_clocks
-from weftwork.engine.host.parked_clocks import ParkedClocks
+from weftwork.engine.host.parked_clocks import ParkedClock, ParkedClocks
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.ports.storage.run_queries import TimedRun
 from weftwork.protocol.run.header import RunKey
@@ -75,7 +75,7 @@ async def test_nothing_is_kept_while_the_clock_is_not_set_back() -> None:
     store = Parked()
     store.add(A, HOUR)
     await store.clocks.refresh()
-    assert store.park(B, HOUR) == HOUR + 1
+    assert store.park(B, HOUR) == HOUR
     for forward in (0, 1, HOUR, 1000 * HOUR):
         store.clock.shift(forward)
         store.clock.advance(10)
@@ -83,6 +83,27 @@ async def test_nothing_is_kept_while_the_clock_is_not_set_back() -> None:
     assert (store.clocks.next_wake(), store.clocks._ahead, store.clocks._wakes) == (None, {}, [])
     assert store.clocks.on_loaded(A) is None
     assert store.reads == 2, "the store was read again"
+
+
+_on_parked = ParkedClocks.on_parked
+
+
+def _by_run_time(self: ParkedClocks, run: RunKey, origin: int, wake_at: int | None) -> int | None:
+    _on_parked(self, run, origin, wake_at)
+    return ParkedClock(origin, wake_at).wake_monotonic
+
+
+@pytest.mark.rule("time-02")
+@fails_without(ParkedClocks, "on_parked", _by_run_time, match="is woken")
+@each_case("lag", -10 * MAX_LAG_MS, 0, MAX_LAG_MS)
+async def test_a_run_that_is_not_kept_is_woken_when_the_wall_clock_reaches_its_time(lag: int) -> None:
+    """The origin of a run is less than that of the wall clock if the thread was interrupted while it was computed."""
+    store = Parked()
+    await store.clocks.refresh()
+    store.clock.advance(10)
+    when = store.clocks.on_parked(A, START + lag, START + HOUR)
+    assert when == HOUR, "it is woken at another time"
+    assert store.clocks.on_parked(A, START + lag, None) is None
 
 
 @pytest.mark.rule("time-02")
@@ -111,14 +132,14 @@ async def test_small_steps_back_add_up(caplog: pytest.LogCaptureFixture) -> None
 
 
 @pytest.mark.rule("time-02")
-@fails_without(ParkedClocks, "_compare", lambda self: None, errors=(TypeError,))
+@fails_without(ParkedClocks, "_compare", ParkedClocks._read_wall_origin)
 async def test_a_run_that_is_parked_right_after_the_change_has_the_new_time() -> None:
     """The change is noticed when the run is parked, before the store is read, in which the run is already."""
     store = Parked()
     store.add(A, HOUR)
     await store.clocks.refresh()
     store.clock.shift(-HOUR // 2)
-    assert store.park(B, HOUR) == HOUR + 1
+    assert store.park(B, HOUR) == HOUR
     assert await store.wakes() == [(A, HOUR + 1)]
 
 
@@ -202,7 +223,7 @@ async def test_a_clock_that_is_set_forward_again_catches_up() -> None:
     store.clock.shift(-5 * HOUR)
     await store.clocks.refresh()
     assert store.clocks.on_loaded(A) == START
-    assert store.park(A, HOUR) == HOUR + 1
+    assert store.park(A, HOUR) == HOUR
     assert list(store.clocks._ahead) == [B]
     store.clock.shift(5 * HOUR)
     await store.clocks.refresh()

@@ -327,7 +327,7 @@ UNNAMED = value_paths.VALUE_MEMBERS | {
 
 @pytest.mark.rule("hide-09")
 @fails_without(value_paths, "VALUE_MEMBERS", UNNAMED)
-@fails_without("weftwork.engine.run.append.BatchBuilder._redact", lambda self, value: value)
+@fails_without("weftwork.engine.run.state_rows._redact", lambda redactor, value: value)
 async def test_a_name_is_masked_in_events_and_interrupts_and_votes_are_counted_by_it() -> None:
     gates = [
         chain(

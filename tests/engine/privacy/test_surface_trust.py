@@ -22,6 +22,7 @@ from weftwork.ports.node_outcome import InterruptPending, NodeOutcome, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.ports.outbound import OutboundResponse
 from weftwork.protocol.envelopes.kinds import SURFACE_KIND
+from weftwork.protocol.forms import surface_form
 from weftwork.protocol.run.events import ENVELOPE_RECORDED
 from weftwork.protocol.run.interrupts import Interrupt
 from weftwork.protocol.surfaces.actions import UNTRUSTED_CODE
@@ -70,7 +71,9 @@ def output(node_id: str, key: str) -> dict[str, Any]:
 REQUEST = {"url": "https://shop.test/order"}
 PAGE = {"surface": {"title": "{{ports.page}}", "components": PAYLOAD["surface"]["components"]}}
 MODEL = {"envelopeType": SURFACE_KIND, "userMessage": "{{variables.mail}}", "asks": False}
+LETTER = {"title": "Answer this: {{ports.page}}", "actions": ["accept", "reject"]}
 FLOWS: tuple[dict[str, Any], ...] = (
+    flow("mail", node("gate", "core.approvalGate", config=LETTER, inputs={"page": port("mail")}), mail="string"),
     flow("gate", node("gate", "core.approvalGate", config=PAGE, inputs={"page": port("mail")}), mail="string"),
     flow(
         "read",
@@ -128,6 +131,32 @@ async def waiting(host: InProcessHost, name: str, members: dict[str, Any]) -> tu
     await events_of(host, run_id, "node.suspended")
     (found,) = (await host.call("GET", f"/v1/runs/{run_id}/interrupts")).document["interrupts"]
     return run_id, found
+
+
+def always_untagged(question: Any, by_link: bool = False) -> Any:
+    return DERIVED_FORM({**question, "contentTrust": "trusted"}, by_link)
+
+
+DERIVED_FORM: Any = surface_form.derived_form
+
+
+@pytest.mark.rule("surf-21", "surf-24")
+@fails_without(surface_form, "derived_form", always_untagged)
+@each_case("members, is_untrusted", ({}, False), (UNTRUSTED_RUN, True))
+async def test_the_form_that_the_host_derives_has_the_trust_of_the_question(
+    host: InProcessHost, members: dict[str, Any], is_untrusted: bool
+) -> None:
+    """Its reader is told, and decides all the same: no node chose what the buttons send."""
+    run_id, question = await waiting(host, "mail", {"inputs": {"mail": "Hello"}, **members})
+    assert question.get("contentTrust") == ("untrusted" if is_untrusted else None)
+    place = f"/v1/host/weftwork/runs/{run_id}/surfaces/{question['interruptId']}"
+    link = f"/v1/host/weftwork/interrupts/{question['token']}/surface"
+    for path in (place, link):
+        view = (await host.call("GET", path)).document
+        assert view["contentTrust"] == ("untrusted" if is_untrusted else "trusted")
+        assert "blockedReason" not in view
+    pressed = await host.call("POST", f"{place}/actions/accept", {"values": {}})
+    assert pressed.status == 200, pressed.body
 
 
 RECORD_FORM: Any = interrupt_form.record_form

@@ -16,6 +16,7 @@ from tests.harness.scripted_model import ScriptedModel
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.decide.inputs import VariablesOverwritten
 from weftwork.engine.host import alarm
+from weftwork.engine.host.parked_clocks import ParkedClock, ParkedClocks
 from weftwork.ports.models import Message, ModelRequest, ProviderFault
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
@@ -152,6 +153,25 @@ async def test_a_wait_is_parked_until_its_end_and_leaves_the_log_of_one_that_sta
         async def nothing(bench: EngineHarness, key: RunKey) -> None: ...
 
         assert await log_of(bench, key) == await kept_in_memory(document, nothing)
+
+
+def _rounded_up(self: ParkedClocks, run: RunKey, origin: int, wake_at: int | None) -> int | None:
+    return ParkedClock(origin, wake_at).wake_monotonic
+
+
+@pytest.mark.rule("park-02")
+@fails_without(ParkedClocks, "on_parked", _rounded_up, match="too late")
+@each_case("earlier", 0, 1, 2)
+async def test_a_run_that_is_due_a_moment_before_the_next_wake_is_in_time(earlier: int) -> None:
+    async with started(delayed({"delayMs": LENGTH})) as (bench, key):
+        other = await bench.start({**delayed({"delayMs": LENGTH - earlier}), "id": "other"})
+        await run_ready_tasks()
+        assert bench.executor.live_count == 0
+        assert bench.clock.next_wake == START + LENGTH - earlier, "the alarm is set too late"
+        await bench.run_to_end(other)
+        await bench.run_to_end(key)
+        for run, length in ((key, LENGTH), (other, LENGTH - earlier)):
+            assert (await bench.events(run))[-1].timestamp == START + length, "the run ended too late"
 
 
 @pytest.mark.rule("park-03")

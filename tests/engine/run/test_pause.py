@@ -241,7 +241,7 @@ async def test_a_cancel_really_stops_a_waiting_node() -> None:
     assert (await bench.event_types(key))[2:] == [ASKED, "node.cancelled", "run.cancelled"]
     assert await bench.payloads(key, "run.cancelled") == [{"reason": "enough"}]
     stored = await bench.stored_run(key)
-    assert {row.name: row.value for row in stored.rows} == {"a": b'{"attempt":1,"status":"cancelled"}'}
+    assert {row.name: row.value for row in stored.rows} == {"a": b'{"status":"cancelled","attempt":1}'}
     assert (stored.projection.current_node, stored.projection.error) == (None, None)
 
 

@@ -179,7 +179,7 @@ async def test_a_host_that_parked_none_left_runs_that_are_parked_when_they_are_n
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with monkeypatch.context() as older:
-        older.setattr("weftwork.engine.run.append.is_parked", lambda state: False)
+        older.setattr("weftwork.engine.run.state_rows.is_parked", lambda state: False)
         older.setattr(LiveRun, "park_if_idle", lambda self: None)
         bench, key = await asked("custom", timeout_ms=1000)
         assert not (await bench.stored_run(key)).projection.parked

@@ -104,6 +104,15 @@ async def test_a_surface_without_a_button_is_shown_and_nothing_waits(host: Calle
     assert "answer" not in outputs(events, name)
 
 
+@pytest.mark.rule("surf-10")
+@fails_without("weftwork.protocol.surfaces.surface._with_whole_levels", lambda payload: None)
+async def test_a_form_with_a_level_that_has_a_point_asks_too(host: CallerHost) -> None:
+    heading = {"component": "heading", "text": "Your trip", "level": 2.0}
+    run_id = await host.start("surface", sent(SURFACE_KIND, payload(heading, field(), button())), VALUE)
+    assert (await host.wait_for_interrupt(run_id))["payload"]["kind"] == "custom"
+    assert (await respond(host, run_id, "surface", ANSWER)).status == 200
+
+
 @pytest.mark.rule("rel-12", "surf-03")
 async def test_a_model_is_told_the_rules_that_the_schema_does_not_express(host: CallerHost) -> None:
     await host.run("surface", sent(SURFACE_KIND, NOTE))

@@ -124,6 +124,16 @@ PATTERNS: dict[str, Entry] = {
     "cli/commands/assets.py:_ETAG": entry("0", '"', Input("0", '"')),
     "cli/commands/new.py:_NAME": entry("a", "a-", "-", "a1-"),
     "cli/commands/nodes.py:_ALIAS_TEXT": entry("a", "Same as `", Input("a", "Same as `"), "`"),
+    "cli/compare/media_names.py:_DATA_URL": entry(
+        "data:", "a", Input("a", "data:a/"), Input("a", "data:a/a;"), "data:a/a;a"
+    ),
+    "cli/compare/media_names.py:_MEDIA_URL": entry(
+        "http://",
+        Input("a", "http://"),
+        Input("/assets/", "http://a"),
+        Input("a", "http://a/assets/<"),
+        "http://a/assets/<a>",
+    ),
     "cli/console/units.py:parse_duration": entry("1", "1s"),
     "cli/doctor/machine_checks.py:check_packages": entry("a", " ", "a "),
     "cli/render/drawing.py:_UNSAFE": entry("a", "\x1b", " "),
@@ -460,6 +470,7 @@ PATTERNS: dict[str, Entry] = {
     "protocol/review/spans.py:_TRACEPARENT": entry(
         "0", "-", "00-", Input("-", "00-" + "0" * 32 + "-" + "0" * 16 + "-00", "\n"), Input("0", "00-")
     ),
+    "protocol/review/compared_form.py:_DERIVED_ID": entry("env-", "{run}:", "env-0", Input("0", "env-"), "{run}:0"),
     "protocol/run/events.py:_VENDOR": entry("a", "a.", "core.", "a-", Input("a.", after="."), Input("a", "a.")),
     "protocol/timestamps.py:_INSTANT": entry("0", Input("0", "2026-01-01T00:00:00.")),
     "protocol/surfaces/actions.py:_NUMBER": entry("1", "1.1", "1.", "-1", Input("1", after="x")),

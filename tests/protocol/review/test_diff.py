@@ -10,8 +10,10 @@ from tests.harness.cases import each_case
 from tests.harness.definitions import for_all
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_canonical, encode_stored
+from weftwork.protocol.review import compared_form
 from weftwork.protocol.review import run_diff as module
-from weftwork.protocol.review.run_diff import RunDiff, is_same_event, state_diff
+from weftwork.protocol.review.compared_form import ComparedForm
+from weftwork.protocol.review.run_diff import RunDiff, state_diff
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import Owner, RunHeader
 from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
@@ -121,7 +123,7 @@ def test_applied_to_one_log_it_makes_the_other(a: Log, b: Log) -> None:
 @for_all(150, DRAFTS, DRAFTS, full=6_000)
 def test_events_are_the_same_when_their_canonical_forms_are(one: Any, other: Any) -> None:
     a, b = event("run-a", 0, *one), event("run-b", 0, *other)
-    assert is_same_event(a, b) is (lasting(json.loads(a.document)) == lasting(json.loads(b.document)))
+    assert ComparedForm().is_same_event(a, b) is (lasting(json.loads(a.document)) == lasting(json.loads(b.document)))
 
 
 @pytest.mark.rule("diff-02")
@@ -143,16 +145,15 @@ def test_events_are_the_same_when_their_canonical_forms_are(one: Any, other: Any
     ({"outputs": {"childRunId": "run-a", "n": 1}}, {"outputs": {"childRunId": "run-b", "n": 2}}, False),
 )
 def test_what_counts_as_equal(one: Any, other: Any, equal: bool) -> None:
-    assert (
-        is_same_event(event("run-a", 0, "acme.thing", None, one), event("run-b", 0, "acme.thing", None, other)) is equal
-    )
+    pair = event("run-a", 0, "acme.thing", None, one), event("run-b", 0, "acme.thing", None, other)
+    assert ComparedForm().is_same_event(*pair) is equal
 
 
 @pytest.mark.rule("diff-02")
 def test_without_leaving_ids_out_equal_runs_would_differ(monkeypatch: pytest.MonkeyPatch) -> None:
-    logs: list[Log] = [[("output.chunk", "n", {"runId": name})] for name in ("run-a", "run-b")]
+    logs: list[Log] = [[("weftwork.child.status", "n", {"childRunId": name})] for name in ("child-1", "child-2")]
     assert compared(logs[0], logs[1])["eventDiffs"] == []
-    monkeypatch.setattr(module, "VOLATILE_MEMBERS", frozenset())
+    monkeypatch.setattr(compared_form, "VOLATILE_MEMBERS", frozenset[str]())
     assert compared(logs[0], logs[1])["divergedAtSeq"] == 0
 
 

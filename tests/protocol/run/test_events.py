@@ -17,17 +17,27 @@ from weftwork.protocol.errors import HostFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.run import events, model_payloads, payloads
-from weftwork.protocol.run.batch import MAX_SEQUENCE, Batch, IdempotencyRecord, check_batch
+from weftwork.protocol.run.batch import (
+    MAX_SEQUENCE,
+    Batch,
+    CancelRequest,
+    ChildResult,
+    IdempotencyRecord,
+    check_batch,
+    check_first_batch,
+    check_first_fork_batch,
+)
 from weftwork.protocol.run.events import (
     CANCEL_REQUESTED,
     CATALOGUE,
     Draft,
     Event,
     Payload,
+    copy_event,
     is_author_event_type,
     is_event_type,
 )
-from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.header import Fork, Owner, Parent, RunHeader, RunKey
 from weftwork.protocol.run.projection import Projection
 
 
@@ -296,3 +306,59 @@ def test_a_log_has_a_last_sequence() -> None:
     beyond = Batch((numbered_event(MAX_SEQUENCE + 1),), Projection("running", MAX_SEQUENCE + 1))
     with pytest.raises(HostFault):
         check_batch(RUN, MAX_SEQUENCE, beyond)
+
+
+FORK = RunHeader("run-1", "live:acme", Owner("acme", "key-1"), "flow", "0", 0, fork=Fork("run-0", 3, "branch"))
+PARENT = Parent("run-0", "n", "k", "core.dispatch", "run-0")
+BROKEN_FORKS = {
+    "no fork": (replace(FORK, fork=None), SOUND),
+    "a negative start": (
+        replace(FORK, fork=Fork("run-0", -1, "branch")),
+        Batch((numbered_event(-1),), Projection("running", -1)),
+    ),
+    "a child": (replace(FORK, parent=PARENT), SOUND),
+    "another prefix": (replace(FORK, fork=Fork("run-0", 4, "branch")), SOUND),
+    "a record in the batch": (FORK, replace(SOUND, record=IdempotencyRecord("live:acme", "slot", "f", b"", 0))),
+    "a message to a child": (FORK, replace(SOUND, cancel_requests=(CancelRequest("run-2", "why"),))),
+    "a message to a parent": (FORK, replace(SOUND, child_result=ChildResult("run-1", "n", "k", 4, "running"))),
+    **{name: (FORK, broken) for name, broken in BROKEN.items()},
+}
+
+
+@pytest.mark.rule("fold-02")
+@each_case("header, first", *BROKEN_FORKS.values())
+def test_an_unsound_fork_is_refused(header: RunHeader, first: Batch) -> None:
+    assert check_first_fork_batch(FORK, None, SOUND) == FORK.fork
+    check_first_fork_batch(FORK, None, Batch((), Projection("running", 2)))
+    with pytest.raises(HostFault):
+        check_first_fork_batch(header, None, first)
+
+
+@pytest.mark.rule("fold-02")
+def test_a_run_with_a_prefix_is_created_with_a_copy_only() -> None:
+    for first in (None, SOUND):
+        with pytest.raises(HostFault):
+            check_first_batch(FORK, None, first)
+    check_first_batch(replace(FORK, fork=Fork("run-0", 0, "branch")), None, None)
+    with pytest.raises(HostFault):
+        check_first_fork_batch(FORK, IdempotencyRecord("live:other", "slot", "f", b"", 0), SOUND)
+
+
+def test_a_copy_of_an_event_has_another_run_and_nothing_else() -> None:
+    event = replace(numbered_event(3), payload=b'{"runId":"run-1"}', node_id="n", causation_id="c", interrupt_id="i")
+    document = event.document
+    copied = copy_event(event, "run-2")
+    assert copied.document == document.replace(b'"runId":"run-1","type"', b'"runId":"run-2","type"')
+    assert event.document == document
+    assert copied == replace(event, run_id="run-2", _document=copied._document)
+
+
+@each_case(
+    "payload, wanted",
+    (b'{"nodeId":"n","runId":"run-1","chunk":"run-1"}', b'{"nodeId":"n","runId":"run-2","chunk":"run-1"}'),
+    (b'{"meta":{"runId":"run-1"},"runId":"run-1"}', b'{"meta":{"runId":"run-1"},"runId":"run-2"}'),
+    (b'{"a\\"runId":"run-1","n":1e3}', b'{"a\\"runId":"run-1","n":1e3}'),
+)
+def test_a_copied_chunk_names_its_run(payload: bytes, wanted: bytes) -> None:
+    event = replace(numbered_event(3), type="output.chunk", payload=payload)
+    assert copy_event(event, "run-2").payload == wanted

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, fails_without
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.caller_schema import check_caller_schema, check_value
 from weftwork.protocol.people.approvals import normalize_approval
 from weftwork.protocol.run.interrupts import INTERRUPT_KINDS
+from weftwork.protocol.surfaces import actions
 from weftwork.protocol.surfaces.actions import (
     BoundSurface,
     answer_schema,
@@ -195,12 +196,43 @@ def test_the_fields_of_a_clarification_are_its_questions() -> None:
         {"id": "rate", "question": "?", "schema": {"type": "number"}},
         {"id": "ok", "question": "?", "schema": {"type": "boolean"}},
     ]
+    questions += [{"id": "age", "question": "?", "schema": {"type": ["integer", "null"]}}]
     fields = tuple(TextField(id=each["id"], label="x") for each in questions)
     bound = clarification(*questions, fields=fields)
     assert not check_binding(bound)
-    answer = resolve_action(bound, "book", {"who": "7", "sum": " 80 ", "rate": "1.5", "ok": "true"})
-    assert answer == {"answers": {"who": "7", "sum": 80, "rate": 1.5, "ok": True}}
-    assert resolve_action(bound, "book", {"sum": "many"}) == {"answers": {"sum": "many"}}
+    values = {"who": "7", "sum": " 80 ", "rate": "1.5", "ok": "true", "age": "41"}
+    answer = resolve_action(bound, "book", values)
+    assert answer == {"answers": {"who": "7", "sum": 80, "rate": 1.5, "ok": True, "age": 41}}
+    assert resolve_action(bound, "book", {**values, "sum": "many"})["answers"]["sum"] == "many"
+
+
+@pytest.mark.rule("surf-07")
+def test_each_question_needs_an_answer_unless_it_takes_null() -> None:
+    """Also if the field is not required: the host would refuse the answer, and could not name the field."""
+    age = {"type": ["integer", "null"]}
+    questions = [{"id": "who", "question": "?"}, {"id": "age", "question": "?", "schema": age}]
+    fields = TextField(id="who", label="x"), TextField(id="age", label="x"), CheckboxField(id="ok", label="x")
+    bound = clarification(*questions, {"id": "ok", "question": "?"}, fields=fields)
+    assert [bound.must_fill_in(each) for each in fields] == [True, False, False]
+    assert (refusal(bound, "book", {"who": " "}).details or {})["pointer"] == "/values/who"
+    assert resolve_action(bound, "book", {"who": "Ada"}) == {"answers": {"who": "Ada", "age": None, "ok": False}}
+
+
+@pytest.mark.rule("surf-04")
+@each_case("action, field", ("refine", "feedback"), ("ask", "question"), ("ask", "feedback"))
+def test_a_button_that_needs_a_text_needs_its_field(action: str, field: str) -> None:
+    data = {"actions": ["accept", "refine", "ask"]}
+    without = BoundSurface(approval("accept", action).surface, "approval", data)
+    assert "no field for the text" in refusal(without, action, {}).message
+    assert resolve_action(without, "accept", {}) == {"action": "accept"}
+    filled = BoundSurface(approval(action, fields=(TextField(id=field, label="x"),)).surface, "approval", data)
+    fault = refusal(filled, action, {field: " "})
+    assert (fault.details or {})["pointer"] == f"/values/{field}"
+    assert [each["field"] for each in (fault.details or {})["violations"]] == [field]
+    answer = resolve_action(filled, action, {field: "Why?"})
+    assert normalize_approval(data, answer)["action"] == action
+    # Elsewhere the id of a button has no meaning.
+    assert resolve_action(BoundSurface(filled.surface, "custom"), action, {}) == {"action": action}
 
 
 @pytest.mark.rule("surf-06")
@@ -211,12 +243,50 @@ def test_the_fields_of_a_clarification_are_its_questions() -> None:
     BoundSurface(Surface(components=(*FIELDS, BOOK)), "conversation.exchange"),
     approval("pay"),
     approval("accept", fields=(TextField(id="sum", label="Sum"),)),
+    approval("refine"),
+    approval("accept", fields=(CheckboxField(id="comment", label="x"),)),
     clarification({"id": "a", "question": "?"}, fields=(TextField(id="b", label="x"),)),
     clarification({"id": "a", "question": "?"}, {"id": "b", "question": "?"}, fields=(TextField(id="b", label="x"),)),
 )
 def test_a_surface_that_cannot_answer_is_refused(bound: BoundSurface) -> None:
     found = check_binding(bound, "/payload/surface")
     assert [each.pointer for each in found] == ["/payload/surface/components"]
+
+
+CHOICE = SelectField(id="a", label="x", options=(Option("1", "One"), Option("big", "Big")))
+
+
+@pytest.mark.rule("surf-06")
+@fails_without(actions, "_has_answer", lambda *_: True)
+@each_case(
+    "field, schema",
+    (TextField(id="a", label="x"), {"type": "array", "items": {"type": "string"}}),
+    (TextField(id="a", label="x"), {"type": ["object", "null"]}),
+    (DateField(id="a", label="x"), {"type": "integer"}),
+    (CheckboxField(id="a", label="x"), {"type": "string"}),
+    (CHOICE, {"type": "boolean"}),
+    (CHOICE, {"enum": ["small", "medium"]}),
+    (CHOICE, {"type": "integer", "minimum": 5}),
+)
+def test_a_field_whose_values_cannot_answer_its_question_is_refused(field: Any, schema: dict[str, Any]) -> None:
+    found = check_binding(clarification({"id": "a", "question": "?", "schema": schema}, fields=(field,)))
+    assert [(each.pointer, each.rule) for each in found] == [("/surface/components", "values")]
+
+
+@pytest.mark.rule("surf-06")
+@each_case(
+    "field, schema",
+    (TextField(id="a", label="x"), {"type": "string", "pattern": "^[0-9]{4}$"}),
+    (TextField(id="a", label="x"), {"minLength": 3}),
+    (DateField(id="a", label="x"), {"type": "string", "format": "date"}),
+    (CheckboxField(id="a", label="x"), {"const": True}),
+    (CHOICE, {"type": ["integer", "null"], "maximum": 1}),
+    (CHOICE, {"type": "string", "enum": ["big", "small"]}),
+    # The host asks such a question as free text.
+    (CheckboxField(id="a", label="x"), {"type": "string", "$ref": "https://example.com/schema"}),
+)
+def test_a_field_that_may_answer_its_question_is_accepted(field: Any, schema: dict[str, Any]) -> None:
+    assert check_binding(clarification({"id": "a", "question": "?", "schema": schema}, fields=(field,))) == []
 
 
 @pytest.mark.rule("surf-08")

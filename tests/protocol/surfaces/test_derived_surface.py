@@ -58,12 +58,16 @@ def test_every_kind_of_question_has_a_surface(name: str) -> None:
     assert {each.action.target for each in found.surface.buttons} == {target}
 
 
+# No question has a lone surrogate: every source of values refuses it, and the log is UTF-8 (json-01).
+TEXTS = st.sampled_from([each for each in PAYLOADS if "\ud800" not in each]) | st.text()
+
+
 @pytest.mark.rule("surf-21")
 @for_all(60, st.sampled_from(sorted(KINDS)), st.data())
 def test_every_text_of_a_question_keeps_its_surface_valid(name: str, data: st.DataObject) -> None:
     question = KINDS[name]
     place = data.draw(st.sampled_from(text_paths(question)))
-    assert_valid(derive_surface(with_text(question, place, data.draw(st.sampled_from(PAYLOADS) | st.text()))))
+    assert_valid(derive_surface(with_text(question, place, data.draw(TEXTS))))
 
 
 QUESTIONS = st.fixed_dictionaries(

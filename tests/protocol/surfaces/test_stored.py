@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.harness.cases import each_case, fails_without
@@ -88,6 +88,7 @@ def test_a_deep_document_is_not_rendered(deep: int) -> None:
 
 
 @given(spoiled_components())
+@example([{}])
 def test_the_check_agrees_with_the_gate(components: list[dict[str, Any]]) -> None:
     document = payload(*components)
     refused = check_payload(SURFACE_KIND, document, VALIDATOR, None)

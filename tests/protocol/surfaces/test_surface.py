@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.harness.cases import each_case
@@ -83,6 +83,7 @@ def test_what_is_not_a_surface_is_never_parsed(document: Any) -> None:
 
 
 @given(spoiled_components())
+@example([{}])
 def test_the_parser_accepts_what_the_schema_accepts(components: list[dict[str, Any]]) -> None:
     document = payload(*components)
     # The schema bounds the level of a heading, and the number of options; the types do not.
@@ -90,6 +91,16 @@ def test_the_parser_accepts_what_the_schema_accepts(components: list[dict[str, A
         assert parse_surface(document) is not None
     elif all(component.get("level") != 7 for component in components):
         assert parse_surface(document) is None
+
+
+@each_case("level, parsed", (2.0, 2), (1e0, 1), (2.5, None), ("2", None), (True, None))
+def test_a_level_may_be_written_with_a_point(level: Any, parsed: int | None) -> None:
+    heading = {"component": "heading", "text": "When?", "level": level}
+    document = payload(heading, text_field())
+    surface = parse_surface(document)
+    assert VALIDATOR.is_valid(document) is (parsed is not None)
+    assert (surface and surface.components[0]) == (parsed and Heading(text="When?", level=parsed))
+    assert heading["level"] is level
 
 
 def test_a_surface_that_is_written_in_python_is_valid() -> None:

@@ -19,6 +19,7 @@ from weftwork.protocol.limits import Limits
 from weftwork.protocol.models.capability_gate import ModelCatalogue, OfferedProvider
 from weftwork.protocol.net.outbound import METHODS, FetchLimits
 from weftwork.protocol.run.child_runs import DISPATCH, SUB_WORKFLOW
+from weftwork.protocol.run.header import FORK_MODES
 from weftwork.protocol.wire import capabilities, idempotency
 from weftwork.protocol.wire.capabilities import HostOffer, discovery_document, document_etag
 from weftwork.protocol.wire.openapi import openapi
@@ -222,6 +223,8 @@ def test_the_scopes_are_a_fixed_vocabulary_that_the_routes_use() -> None:
         "bulkCancelRuns": "runs:cancel",
         "pauseRun": "runs:cancel",
         "resumeRun": "runs:cancel",
+        "forkRun": "runs:create",
+        "retryRun": "runs:create",
         "resolveInterruptByRun": "approvals:respond",
         "resolveApproval": "approvals:respond",
         "resolveInterruptByToken": None,
@@ -429,3 +432,10 @@ def test_the_schema_is_open_and_closed_where_the_published_one_is() -> None:
 )
 def test_the_schema_refuses_what_the_published_one_does(pointer: str, value: Any) -> None:
     assert schema.check("capabilities", with_value(MINIMAL, pointer, value))
+
+
+@pytest.mark.rule("fork-06")
+def test_forks_are_advertised_with_their_modes() -> None:
+    assert "replay" not in discovery_document(HostOffer("0.1.0", Limits()))
+    block = discovery_document(HostOffer("0.1.0", Limits(), fork_modes=FORK_MODES))["replay"]
+    assert block == {"supported": True, "modes": ["replay", "branch"], "sideEffectSuppression": "recorded-outcome"}

@@ -124,13 +124,30 @@ class InterruptSchedule(RandomSchedule):
             self.send_answer(self.rng.choice(nodes), random_value(self.rng, tag), self.rng.choice(ANSWERERS), tag, name)
 
     async def _repeat(self) -> None:
-        """Word for word. One that was not taken, or does not name its question, may well be taken this time."""
+        """Send an answer again, word for word."""
         if self.sent_answers:
             before = self.rng.choice(self.sent_answers)
             given = before.given
-            before.tag = before.tag if given.interrupt_id and before.result == "taken" else ""
+            if self._may_count_again(before):
+                for each in self.sent_answers:
+                    each.tag = each.tag if each.given.value != given.value else ""
             if not isinstance(given.value, dict) or "outcome" not in given.value:
                 self.send_answer(given.node_id, given.value, given.by, "", given.interrupt_id)
+
+    def _may_count_again(self, before: SentAnswer) -> bool:
+        """Whether the host may take an answer a second time: the first was not taken, or names no interrupt, or
+        was a vote that the voter may have changed since then."""
+        given = before.given
+        if not given.interrupt_id or before.result != "taken":
+            return True
+        later = self.sent_answers[self.sent_answers.index(before) + 1 :]
+        return any(
+            each.result != "refused"
+            and each.given.node_id == given.node_id
+            and each.given.value != given.value
+            and _voter_names(each.given) & _voter_names(given)
+            for each in later
+        )
 
     async def _together(self) -> None:
         moves = [each for each in ("answer", "wrong", "resume") if self.action_weights.get(each)]
@@ -172,3 +189,11 @@ class InterruptSchedule(RandomSchedule):
         other.engine.clock.advance(self.engine.clock.now() - other.engine.clock.now())
         await other.engine.executor.recover()
         return other
+
+
+def _voter_names(given: AnswerReceived) -> set[str]:
+    """The names of whoever may have voted with an answer."""
+    names = {given.by.principal, *given.by.aliases}
+    if isinstance(given.value, dict) and isinstance(voter := given.value.get("voter"), str):
+        names.add(voter)
+    return names

@@ -5,7 +5,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count, node, workflow
@@ -17,7 +17,7 @@ from tests.simulation.random_schedule import Weights
 from weftwork.engine.decide.inputs import PauseRequested, ResumeRequested
 from weftwork.engine.host.alarm import Alarm
 from weftwork.engine.host.executor import Executor
-from weftwork.engine.run import append
+from weftwork.engine.run import state_rows
 from weftwork.engine.run.append import BatchBuilder
 from weftwork.engine.run.live_run import LiveRun
 from weftwork.engine.run.pending_commit import PendingCommit
@@ -42,6 +42,8 @@ async def storm(seed: int, weights: Weights | None = None, faults: bool | None =
 @pytest.mark.rule("park-01", "park-02", "int-06", "int-16", "int-17", "int-18", "fold-01")
 @settings(max_examples=example_count(40, 2000), deadline=None)
 @given(st.integers(0, 2**48))
+@example(8914)  # a deadline, parked while the alarm is set for a time one millisecond later
+@example(10166)  # a voter changes a vote, and then sends the first answer again
 async def test_whatever_happens_a_run_that_waits_comes_to_its_end(seed: int) -> None:
     await storm(seed)
 
@@ -122,7 +124,7 @@ def storms() -> None:
 @pytest.mark.parametrize(
     ("place", "name", "sabotage", "said"),
     [
-        (append, "next_wake_at", lambda *arguments: None, "when a parked run wakes"),
+        (state_rows, "next_wake_at", lambda *arguments: None, "when a parked run wakes"),
         (Alarm, "schedule", lambda *arguments: None, "nobody wakes"),
         (Executor, "_wake_and_settle", _wake_nobody, r"nobody wakes|looked|left though"),
         (BatchBuilder, "add", _keep_votes_in_memory, r"is not the fold|was taken, and is lost|votes"),

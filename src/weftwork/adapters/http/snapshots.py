@@ -14,6 +14,7 @@ import msgspec
 from weftwork.adapters.http.shared_bodies import LargeBody, SharedBodies, SharedBody
 from weftwork.engine.api.interrupts import Interrupts
 from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.review import EarlierRun, LookBack
 from weftwork.engine.api.runs import Runs
 from weftwork.protocol.json.pieces import Piece, Placeholder
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
@@ -64,6 +65,13 @@ class SnapshotCache:
             return self._interrupts.token_members(caller, run_id, place.value)
 
         return LargeBody(snapshot, self._bodies.may_wait, insert)
+
+    async def earlier(self, look_back: LookBack, earlier: EarlierRun) -> LargeBody:
+        """look-01: the snapshot of an earlier state, without tokens."""
+        async with self._build_slots:
+            snapshot = Snapshot(earlier.run, await look_back.pieces(earlier))
+        # Not shared, but counted as long as it is being sent.
+        return LargeBody(self._bodies.add(id(snapshot), snapshot), self._bodies.may_wait)
 
     async def newest(self, caller: Principal, run_id: str, sequence: int = -1, timestamp: int = 0) -> Snapshot:
         """The current state of a run that has events, for a stream.

@@ -110,6 +110,10 @@ class MemoryAssets(MemoryPort):
                 entry.runs.add(run.run_id)
                 self._references.setdefault(run, set()).add(sha256)
 
+    def copy_references(self, source: RunKey, run: RunKey) -> None:
+        """Let a run refer to all assets that its source refers to, so that they live as long as both."""
+        self.add_references(run, self._references.get(source, ()))
+
     def release_references(self, run: RunKey) -> None:
         """Remove all references of a deleted run."""
         for sha256 in self._references.pop(run, ()):

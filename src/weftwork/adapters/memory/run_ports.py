@@ -1,4 +1,4 @@
-"""The ports for runs in memory: the event log, queries, child runs, retention and annotations.
+"""The ports for runs in memory: the event log, queries, child runs, forks, retention and annotations.
 
 A run object holds all data of its run, so a deleted run leaves nothing to purge.
 """
@@ -14,6 +14,7 @@ from weftwork.adapters.memory.run_table import MemoryRun, OpenInterrupts, RunPor
 from weftwork.ports.storage.annotations import AddResult, Annotation, AnnotationPage
 from weftwork.ports.storage.child_runs import PendingCancelRequest, PendingChildResult
 from weftwork.ports.storage.event_log import RunCreated, RunOutline, ScopeTaken, SequenceConflict
+from weftwork.ports.storage.forks import SourceMissing
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.ports.storage.retention import StillLive
 from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery, RunPage, RunQuery, TimedRun, UnfinishedRun
@@ -24,9 +25,10 @@ from weftwork.protocol.run.batch import (
     IdempotencyRecord,
     check_batch,
     check_first_batch,
+    check_first_fork_batch,
     check_record,
 )
-from weftwork.protocol.run.events import Event, take_bytes
+from weftwork.protocol.run.events import Event, copy_event, take_bytes
 from weftwork.protocol.run.header import RunHeader, RunKey
 from weftwork.protocol.run.projection import Projection, StoredRun
 
@@ -215,6 +217,35 @@ class MemoryChildRuns(RunPort):
 
 def _child(pending: PendingChildResult) -> RunKey:
     return RunKey(pending.parent.partition, pending.result.child_run_id)
+
+
+class MemoryForks(RunPort):
+    """Implements ports.storage.forks.Forks."""
+
+    async def create(
+        self, header: RunHeader, first: Batch, record: IdempotencyRecord | None = None
+    ) -> RunCreated | SlotTaken:
+        fork = check_first_fork_batch(header, record, first)
+        if (taken := self._records.find_taken(record)) is not None:
+            return taken
+        source = self._table.runs.get(RunKey(header.partition, fork.run_id))
+        if source is None or source.projection.last_sequence < fork.from_seq - 1:
+            raise SourceMissing("the source of the fork does not exist, or has not as many events")
+        if header.key in self._table.runs:
+            raise HostFault(f"the run id {header.run_id} is in use")
+        run = self._table.add(header, tuple(each for each in source.hidden if each.sequence < fork.from_seq))
+        run.events = [copy_event(event, header.run_id) for event in source.events[: fork.from_seq]]
+        self._table.assets.copy_references(source.key, run.key)
+        self._table.apply(run, first)
+        self._records.put(record)
+        return RunCreated()
+
+    async def forks_of(self, run: RunKey, after: RunKey | None, limit: int) -> list[StoredRun]:
+        number = self._table.number_after(after)
+        if number is None or (after is not None and after.partition != run.partition):
+            return []
+        later = (fork for fork in self._table.forks.get(run, {}).values() if fork.number > number)
+        return [fork.stored(with_rows=False) for fork in islice(later, max(limit, 0))]
 
 
 class MemoryRunRetention(RunPort):

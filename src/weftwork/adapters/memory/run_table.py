@@ -1,4 +1,5 @@
-"""The table of all runs in memory, with its indexes: the family tree, parked runs by wake-up time, open interrupts.
+"""The table of all runs in memory, with its indexes: the family tree, forks, parked runs by wake-up time, open
+interrupts.
 
 Every run has a number: its position in the order of creation in the whole store. A run holds its children by number.
 Messages between parent and child runs are stored by the number of the child.
@@ -49,6 +50,8 @@ class MemoryRun:
         self.parent_link = header.parent
         self.parent: MemoryRun | None = None
         self.children: dict[int, MemoryRun] = {}
+        self.source: RunKey | None = None
+        """The run that this fork was forked from."""
         # Encoded, as in every store: a caller that changes its header object later does not change the stored one.
         self.header = _encode_header(header)
         self.projection = Projection("pending")
@@ -259,6 +262,8 @@ class RunTable:
         self.live: dict[RunKey, MemoryRun] = {}
         self.wakes = WakeIndex()
         self.tree = FamilyTree(self.runs.get)
+        self.forks: defaultdict[RunKey, dict[int, MemoryRun]] = defaultdict(dict)
+        """The existing forks of a run by number, in the order of creation. The run may have been deleted."""
         self.interrupts: defaultdict[str, OpenInterrupts] = defaultdict(OpenInterrupts)
         """By partition."""
         self.deleted: dict[int, tuple[int, RunKey]] = {}
@@ -281,6 +286,9 @@ class RunTable:
         self.runs[run.key] = self.live[run.key] = run
         if header.parent is not None:
             self.tree.add_child(run, header.parent)
+        if header.fork is not None:
+            run.source = RunKey(header.partition, header.fork.run_id)
+            self.forks[run.source][run.number] = run
         if header.assets:
             self.assets.add_references(run.key, header.assets)
         return run
@@ -300,6 +308,8 @@ class RunTable:
 
     def remove(self, run: MemoryRun, now: int) -> None:
         self.tree.remove_child(run)
+        if run.source is not None:
+            del self.forks[run.source][run.number]
         del self.runs[run.key]
         siblings = self.by_partition[run.key.partition]
         del siblings[index_of(siblings, run.number)]

@@ -124,6 +124,7 @@ class MemoryStore(Store):
         self.log = run_ports.MemoryEventLog(table)
         self.queries = run_ports.MemoryRunQueries(table)
         self.child_runs = run_ports.MemoryChildRuns(table)
+        self.forks = run_ports.MemoryForks(table)
         self.retention = run_ports.MemoryRunRetention(table)
         self.annotations = run_ports.MemoryAnnotations(table)
         self.definitions = MemoryDefinitions(self.records)

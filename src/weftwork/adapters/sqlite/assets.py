@@ -47,6 +47,10 @@ ADD_REFERENCE = """
     INSERT INTO asset_refs (run_no, asset_no) SELECT ?, asset_no FROM assets WHERE partition = ? AND sha256 = ?
     ON CONFLICT (run_no, asset_no) DO NOTHING
 """
+_COPY_REFERENCES = """
+    INSERT INTO asset_refs (run_no, asset_no) SELECT ?, asset_no FROM asset_refs WHERE run_no = ?
+    ON CONFLICT (run_no, asset_no) DO NOTHING
+"""
 
 _MAX_ASSET_NO = 2**63 - 1
 
@@ -57,6 +61,11 @@ def add_references(connection: SqliteConnection, run_no: int, partition: str, di
     Called in the commit that mentions the assets. A second reference to the same asset has no effect.
     """
     connection.executemany(ADD_REFERENCE, [(run_no, partition, sha256) for sha256 in digests])
+
+
+def copy_references(connection: SqliteConnection, source_no: int, run_no: int) -> None:
+    """Let a run refer to all assets that its source refers to, so that they live as long as both."""
+    connection.execute(_COPY_REFERENCES, (run_no, source_no))
 
 
 def _add(connection: SqliteConnection, asset: StoredAsset, quota: int) -> StoredAsset | QuotaReached:

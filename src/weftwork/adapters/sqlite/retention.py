@@ -61,6 +61,7 @@ RUN_TABLES: Final[dict[str, _TableQueries]] = {
     "hidden": _queries("hidden", "hidden_no", size="length(value)"),
     # Early, so that assets without other references can be deleted soon; for most runs this is in the first piece.
     "asset_refs": _queries("asset_refs", "run_no", "asset_no"),
+    "forks": _queries("forks", "run_no"),
     "annotations": _queries("annotations", "annotation_no", size="length(document)"),
     "run_headers": _queries("run_headers", "run_no", size="length(header)"),
     "open_interrupts": _queries("open_interrupts", "run_no", "interrupt_id"),

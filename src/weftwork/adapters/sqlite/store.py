@@ -11,6 +11,7 @@ from weftwork.adapters.sqlite.database.reader import SqliteReaders
 from weftwork.adapters.sqlite.database.writer import SqliteWriter
 from weftwork.adapters.sqlite.definitions import SqliteDefinitions
 from weftwork.adapters.sqlite.event_log import SqliteEventLog
+from weftwork.adapters.sqlite.forks import SqliteForks
 from weftwork.adapters.sqlite.idempotency import SqliteIdempotencyRecords
 from weftwork.adapters.sqlite.keys import SqliteKeys, SqliteSigningKeys
 from weftwork.adapters.sqlite.retention import SqliteRunRetention
@@ -33,6 +34,7 @@ class SqliteStore(Store):
         self.log = SqliteEventLog(writer, readers, heads)
         self.queries = SqliteRunQueries(writer, readers)
         self.child_runs = SqliteChildRuns(writer, readers)
+        self.forks = SqliteForks(writer, readers, heads)
         self.records = SqliteIdempotencyRecords(writer, readers)
         self.retention = SqliteRunRetention(writer, readers)
         self.definitions = SqliteDefinitions(writer, readers)

@@ -146,6 +146,7 @@ _INSERT_RUN = """
 """
 _INSERT_HEADER = "INSERT INTO run_headers (run_no, header) VALUES (?, ?)"
 _INSERT_TAG = "INSERT INTO run_tags (partition, tag, run_no) VALUES (?, ?, ?)"
+_INSERT_FORK = "INSERT INTO forks (run_no, partition, source) VALUES (?, ?, ?)"
 
 
 def insert_run(
@@ -156,7 +157,8 @@ def insert_run(
     hidden: tuple[HiddenValue, ...],
     projection: Projection,
 ) -> int:
-    """Insert a run with its header, tags, hidden values and asset references. Returns its number.
+    """Insert a run with its header, tags, hidden values, asset references, and link to the source of a fork. Returns
+    its number.
 
     Raises HostFault if the run id is in use.
     """
@@ -174,6 +176,8 @@ def insert_run(
         insert_hidden(connection, run_no, hidden)
     if header.assets:
         add_references(connection, run_no, partition, header.assets)
+    if header.fork is not None:
+        connection.execute(_INSERT_FORK, (run_no, partition, header.fork.run_id))
     heads.put(header.key, run_head(run_no, projection, is_child, False))
     return run_no
 

@@ -4,8 +4,10 @@ Connections are direct, without proxies and redirects, so that the key is sent o
 nothing except through `notify`, and no message contains the key.
 """
 
+import http.client
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -67,6 +69,15 @@ class Client:
                 "GET", path, max_seconds=seconds if remaining is None else min(seconds, remaining)
             )
         except (RequestRefused, HostUnreachable):
+            return None
+
+    def try_read(self, path: str, count: int, seconds: float = LOOKUP_SECONDS) -> bytes | None:
+        """The first bytes of the body at the path, or None on any error. One attempt, for optional information."""
+        headers = {"Accept": "*/*", "Range": f"bytes=0-{count - 1}"}
+        try:
+            with closing(self._transport.open("GET", path, headers=headers, max_seconds=seconds)) as opened:
+                return opened.response.read(count)
+        except (RequestRefused, HostUnreachable, OSError, http.client.HTTPException):
             return None
 
     def post(self, path: str, body: Any = None, *, idempotency_key: str | None = None, **query: Any) -> Any:

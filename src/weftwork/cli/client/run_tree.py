@@ -39,6 +39,11 @@ class TreeRun(msgspec.Struct, eq=False):
     ended_at: Any = None
     """Both timestamps as the host sent them."""
     children: "list[TreeRun]" = []
+    forks: "list[TreeRun]" = []
+    """Runs that were forked from this run. They are not part of it: it neither waits for them nor is waiting with
+    them."""
+    fork: str = ""
+    """Of a fork: its mode and the sequence from which it differs from the run above it."""
 
     @property
     def is_terminal(self) -> bool:
@@ -53,13 +58,13 @@ class TreeRun(msgspec.Struct, eq=False):
         """The part that is compared to detect a change of status."""
         return self.status, self.detail
 
-    def walk(self) -> "Iterator[TreeRun]":
-        """This run and its descendants, each before its children."""
+    def walk(self, with_forks: bool = False) -> "Iterator[TreeRun]":
+        """This run and its descendants, each before its children, and these before its forks."""
         rest: list[TreeRun] = [self]
         while rest:
             each = rest.pop()
             yield each
-            rest += reversed(each.children)
+            rest += reversed([*each.children, *each.forks] if with_forks else each.children)
 
 
 def read_tree(document: Any) -> TreeRun | None:
@@ -75,8 +80,12 @@ def read_tree(document: Any) -> TreeRun | None:
     root = runs_by_id[_text(top, "runId")]
     for row in rest:
         run = _read_run(row)
-        # A parent is listed before its children, so the tree cannot contain a cycle.
-        runs_by_id.get(_text(row, "parentRunId"), root).children.append(run)
+        # A run is listed before its children and forks, so the tree cannot contain a cycle.
+        source = runs_by_id.get(_text(as_object(row.get("forkedFrom")), "runId"))
+        if source is not None and "parentRunId" not in row:
+            source.forks.append(run)
+        else:
+            runs_by_id.get(_text(row, "parentRunId"), root).children.append(run)
         runs_by_id.setdefault(run.run_id, run)
     return root
 
@@ -84,12 +93,23 @@ def read_tree(document: Any) -> TreeRun | None:
 def _read_run(row: dict[str, Any]) -> TreeRun:
     run = TreeRun(_text(row, "runId"), _text(row, "workflowId"), _text(row, "status"), _text(row, "parentNodeId"))
     run.started_at, run.ended_at = row.get("startedAt", row.get("createdAt")), row.get("completedAt")
+    run.fork = fork_text(row.get("forkedFrom"))
     error = row.get("error")
     if is_object(error):
         run.detail = _text(error, "code")
     elif run.is_waiting:
         run.detail = _text(row, "currentNodeId")
     return run
+
+
+def fork_text(forked_from: Any) -> str:
+    """The mode of a fork and the sequence from which it differs, from the member `forkedFrom` of a host's response;
+    empty if the run is not a fork."""
+    if not is_object(forked_from):
+        return ""
+    start = forked_from.get("fromSeq")
+    mode = _text(forked_from, "mode") or "fork"
+    return f"{mode} from {start}" if isinstance(start, int) else mode
 
 
 def merge_reported_tree(top: TreeRun, children: Sequence[TreeRun], reported: TreeRun | None) -> TreeRun:

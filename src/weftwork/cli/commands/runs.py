@@ -3,6 +3,7 @@
 `prune` deletes old runs of a weftwork host, through its admin socket, or on the store of a stopped host.
 """
 
+import shutil
 import sys
 import time
 import uuid
@@ -22,10 +23,13 @@ from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.table import print_listing
 from weftwork.cli.console.text import can_draw, clean, say, say_document, say_json, say_lines
 from weftwork.cli.console.units import count_of, format_elapsed, format_recent_time, format_time, parse_duration
+from weftwork.cli.follow.event_steps import EventSteps, print_steps, step_by_keys, step_by_lines
 from weftwork.cli.follow.run_views import JsonTreeView, LineTreeView, LiveTreeView, RunTreeView, print_tree
 from weftwork.cli.follow.run_watch import MAX_RUNS, RunEventsWatch, known_children, node_times, read_history
+from weftwork.cli.forks.fork import fork
+from weftwork.cli.forks.retry import retry
 from weftwork.cli.imports.import_run import import_run
-from weftwork.cli.render.run_details import is_set_aside, run_detail_lines
+from weftwork.cli.render.run_details import earlier_run_lines, is_set_aside, run_detail_lines
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.run.header import DRAIN_POLICIES, STATUSES, TERMINAL_STATUSES
 from weftwork.protocol.timestamps import iso
@@ -37,10 +41,11 @@ from weftwork.protocol.wire.v1.paths import method_and_path, path_for
 @click.option("--follow", is_flag=True, help="Keep the tree up to date until RUN has ended.")
 @client_options
 def tree(client: Client, as_json: bool, run_id: str, follow: bool) -> None:
-    """Show a run and its child runs as a tree.
+    """Show a run with its child runs and forks as a tree.
 
     Requires a weftwork host. Each line has the workflow, the status, the run id, the duration, and the node at which
-    the run waits or its error code. At most 20 siblings with the same workflow and status are listed; the rest are
+    the run waits or its error code. The line of a fork also has its mode and the sequence from which it differs from
+    the run above it. At most 20 siblings with the same workflow and status are listed; the rest are
     counted.
 
     With --follow, a terminal updates the tree in place; otherwise a line is printed for each new or changed run. With
@@ -170,15 +175,18 @@ _reason = click.option("--reason", metavar="TEXT", help="Reason to record in the
 
 @click.group(cls=CommandGroup)
 def runs() -> None:
-    """List, show, control, import and prune runs.
+    """List, show, replay, control, fork, retry, import and prune runs.
 
-    All commands except import, prune and tree work with any OpenWOP host. Commands are idempotent and can be repeated.
+    All commands except import, prune, retry, tree and show --at work with any OpenWOP host. Commands are idempotent and
+    can be repeated.
     """
 
 
 runs.add_command(prune)
 runs.add_command(tree)
 runs.add_command(import_run)
+runs.add_command(fork)
+runs.add_command(retry)
 
 
 @runs.command()
@@ -255,17 +263,28 @@ def _row(run: Any) -> list[str]:
 
 @runs.command()
 @_run
+@click.option(
+    "--at",
+    "sequence",
+    type=click.IntRange(0),
+    metavar="SEQ",
+    help="Show the run as it was directly after the event with this sequence.  [default: as it is now]",
+)
 @client_options
-def show(client: Client, as_json: bool, run_id: str) -> None:
+def show(client: Client, as_json: bool, run_id: str, sequence: int | None) -> None:
     """Show the status of a run, with its open interrupts or its error.
 
-    Long values are truncated; --json prints the complete snapshot as the host sent it.
+    Long values are truncated; --json prints the complete snapshot as the host sent it. --at requires a weftwork host.
 
     \b
-    Example:
+    Examples:
       weftwork runs show 01m7f5zzhp2z8y1fpzhf93nsbb
+      weftwork runs show 01m7f5zzhp2z8y1fpzhf93nsbb --at 12
     """
     run_id = complete_run_id(client, run_id)
+    if sequence is not None:
+        _show_at(client, as_json, run_id, sequence)
+        return
     snapshot = client.get(path_for("getRun", runId=run_id))
     if as_json:
         say_json(snapshot)
@@ -275,6 +294,50 @@ def show(client: Client, as_json: bool, run_id: str) -> None:
     history = read_history(client, run_id)
     interrupts = {row.node_id: row.interrupt for row in history.nodes.values() if row.interrupt is not None}
     say_lines(run_detail_lines(snapshot, node_times(history), client.url, interrupts, known_children(history)))
+
+
+def _show_at(client: Client, as_json: bool, run_id: str, sequence: int) -> None:
+    """Show an earlier state. Other hosts ignore the parameter and return the current state, which would be wrong."""
+    path = path_for("getRun", runId=run_id)
+    host = as_object(as_object(client.get(path_for("getCapabilities"))).get("implementation"))
+    if host.get("name") != "weftwork":
+        text = "this host does not show earlier states of runs, which is a weftwork extension"
+        raise click.ClickException(f"{text}. Go through the events with `weftwork runs replay RUN --step`.")
+    snapshot = client.get(path, atSequence=sequence)
+    if as_json:
+        say_json(snapshot)
+        return
+    if not is_object(snapshot):
+        raise click.ClickException(f"{client.url} sent a response that is not a run; check --url.")
+    say_lines(earlier_run_lines(snapshot, sequence))
+
+
+@runs.command()
+@_run
+@click.option("--step", is_flag=True, help="Go through the events one at a time, in both directions.")
+@client_options
+def replay(client: Client, as_json: bool, run_id: str, step: bool) -> None:
+    """Go through the events of a run, with the variables that each one changed.
+
+    On a terminal, keys move through the run: n, space or the right arrow to the next event, p or the left arrow to the
+    previous one, g or home to the first, G or end to the last, a number and enter to the event with that sequence, q
+    to quit. If standard input is not a terminal, each of its lines is one of n, p, g, G, a number, and q. With --json
+    every event is printed as one line of JSON, with its changes. Nothing is executed, and the run is not changed.
+
+    \b
+    Examples:
+      weftwork runs replay 01m7f5zzhp2z8y1fpzhf93nsbb --step
+      weftwork runs replay 01m7f5zzhp2z8y1fpzhf93nsbb --step --json
+    """
+    if not step:
+        raise click.UsageError("add --step to go through the events of the run one at a time.")
+    steps = EventSteps(client, complete_run_id(client, run_id))
+    if as_json:
+        print_steps(steps)
+    elif sys.stdin.isatty():
+        step_by_keys(steps, lambda: shutil.get_terminal_size().columns, can_draw())
+    else:
+        step_by_lines(steps, sys.stdin.readline)
 
 
 @runs.command()

@@ -100,7 +100,7 @@ def _draw(head: Sequence[str], rows: Sequence[Sequence[str]], cut: Sequence[str]
         for row in (head, *rows):
             line = Text()
             for at, room in widths.items():
-                cell = _truncate(row[at], room, mark)
+                cell = truncate(row[at], room, mark)
                 style = "bold" if row is head else colour(row[at]) if head[at] == "status" else ""
                 line.append(cell, style or None)
                 line.append(" " * (room - display_width(cell)) + GAP)
@@ -109,7 +109,7 @@ def _draw(head: Sequence[str], rows: Sequence[Sequence[str]], cut: Sequence[str]
     return written.get().rstrip("\n")
 
 
-def _truncate(text: str, room: int, mark: str) -> str:
+def truncate(text: str, room: int, mark: str) -> str:
     """The text, truncated to `room` columns with a mark at the end if it is longer."""
     if display_width(text) <= room:
         return text

@@ -179,7 +179,7 @@ class LineTreeView:
         self._before: dict[str, tuple[str, str]] = {}
 
     def show(self, document: Any) -> None:
-        for run in _require_tree(document).walk():
+        for run in _require_tree(document).walk(with_forks=True):
             if self._before.get(run.run_id) != run.status_key:
                 say("".join(text for text, _ in run_parts(run)))
             self._before[run.run_id] = run.status_key

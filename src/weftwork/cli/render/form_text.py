@@ -83,8 +83,10 @@ def _wrap_line(text: str, width: int) -> Iterator[str]:
     line, used = "", 0
     for piece in _pieces(text, width):
         size = display_width(piece)
-        if used + size > width and line.strip():
-            yield line.rstrip()
+        if used + size > width:
+            # An indent that leaves no room for the first word is dropped.
+            if line.strip():
+                yield line.rstrip()
             line, used = "", 0
             if piece.isspace():
                 continue

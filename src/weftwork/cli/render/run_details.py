@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from weftwork.cli.client.run_tree import TreeRun, format_status_counts, update_statuses
-from weftwork.cli.console.documents import as_list, as_object
+from weftwork.cli.client.run_tree import TreeRun, fork_text, format_status_counts, update_statuses
+from weftwork.cli.console.documents import as_list, as_object, as_text
 from weftwork.cli.console.table import align
 from weftwork.cli.console.text import MAX_LENGTH, clean
 from weftwork.cli.console.units import format_elapsed, format_time
@@ -111,6 +111,20 @@ def run_detail_lines(
         yield ""
         yield from _interrupt_lines(run, as_object(each), url, interrupts)
     yield from child_lines(run, children)
+    yield from _section_lines(run, times)
+
+
+def earlier_run_lines(run: dict[str, Any], sequence: int) -> Iterator[str]:
+    """Lines about the run as it was after an event. Its open interrupts are shown without commands to answer them."""
+    yield from align([("after", f"event {sequence}"), *_head(run, has_advice=False)])
+    for each in map(as_object, _open_interrupts(run)[:_MAX_ROWS]):
+        first, *rest = describe_interrupt(each)
+        yield from ("", f"{clean(each.get('nodeId', '?'), 60)} requested {first}", *rest)
+    yield from child_lines(run, ())
+    yield from _section_lines(run, {})
+
+
+def _section_lines(run: dict[str, Any], times: Mapping[str, str]) -> Iterator[str]:
     for title, rows in _sections(run, times):
         if rows:
             yield ""
@@ -120,7 +134,7 @@ def run_detail_lines(
                 yield f"{_CHILD_INDENT}and {len(rows) - _MAX_ROWS} more; --json shows all"
 
 
-def _head(run: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _head(run: dict[str, Any], has_advice: bool = True) -> Iterator[tuple[str, str]]:
     for name, member in (("run", "runId"), ("workflow", "workflowId"), ("status", "status")):
         yield name, clean(run.get(member, "?"))
     yield from _import_rows(run)
@@ -131,10 +145,13 @@ def _head(run: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for name, member in (("at node", "currentNodeId"), ("child of", "parentRunId")):
         if run.get(member):
             yield name, clean(run[member])
+    if is_object(forked_from := run.get("forkedFrom")):
+        yield "fork of", clean(f"{as_text(forked_from.get('runId'))}, {fork_text(forked_from)}")
     if tags := as_list(run.get("tags")):
         yield "tags", clean(", ".join(map(str, tags)), _MAX_VALUE)
     yield from error_rows(run.get("error"))
-    yield from (("next", advice) for advice in _next_steps(run))
+    if has_advice:
+        yield from (("next", advice) for advice in _next_steps(run))
 
 
 def _import_rows(run: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -96,8 +96,8 @@ def run_tree_lines(top: TreeRun, is_ascii: bool, most: int | None = None, only_o
     if only_open:
         # The active runs and their ancestors. From the last run up, since a run comes after its parent.
         open_runs = set()
-        for run in reversed(list(top.walk())):
-            if not run.is_terminal or any(id(each) in open_runs for each in run.children):
+        for run in reversed(list(top.walk(with_forks=True))):
+            if not run.is_terminal or any(id(each) in open_runs for each in (*run.children, *run.forks)):
                 open_runs.add(id(run))
     rows = list(_rows(top, MAX_SIBLINGS, open_runs))
     for max_siblings in _FEWER_SIBLINGS:
@@ -117,12 +117,14 @@ def run_tree_lines(top: TreeRun, is_ascii: bool, most: int | None = None, only_o
 
 
 def run_parts(run: TreeRun) -> list[StyledText]:
-    """Workflow, status, run id, duration so far, and the node at which the run waits or its error code."""
+    """Workflow, mode and start of a fork, status, run id, duration so far, and the node at which the run waits or its
+    error code."""
     duration = format_elapsed(run.started_at, run.ended_at or datetime.now(UTC).isoformat())
     at = f"at {clean(run.detail, 60)}" if run.detail and run.is_waiting else clean(run.detail, 60)
     status = clean(run.status or "started", 40)
     return [
         (clean(run.workflow_id or "run", 100), "bold"),
+        (f"  {clean(run.fork, 60)}" if run.fork else "", "blue"),
         (f"  {status}", colour(run.status)),
         (f"  {clean(run.run_id, 60)}", "dim"),
         (f"  {duration}" if duration else "", ""),
@@ -150,7 +152,9 @@ def _rows(
         each, level = stack.pop()
         yield each, level
         if isinstance(each, TreeRun):
-            stack += [(below, level + 1) for below in reversed(_siblings(each.children, max_siblings, open_runs))]
+            children = _siblings(each.children, max_siblings, open_runs)
+            forks = _siblings(each.forks, max_siblings, open_runs)
+            stack += [(below, level + 1) for below in reversed([*children, *forks])]
 
 
 def _siblings(runs: Sequence[TreeRun], max_siblings: int, open_runs: set[int] | None) -> list[TreeRun | HiddenSiblings]:
@@ -181,7 +185,7 @@ def _siblings(runs: Sequence[TreeRun], max_siblings: int, open_runs: set[int] | 
 
 def _hidden_siblings_text(more: HiddenSiblings, is_ascii: bool) -> str:
     first, count = more.runs[0], len(more.runs)
-    below = sum(1 for run in more.runs for _ in run.walk()) - count
+    below = sum(1 for run in more.runs for _ in run.walk(with_forks=True)) - count
     name = f" {clean(first.workflow_id, 60)}" if more.is_named and first.workflow_id else ""
     joiner = "" if more.is_all else "and "
     tail = f", with {below} below them" if below else ""

@@ -9,7 +9,7 @@ import msgspec
 
 from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
-from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.canonical import encode_recorded
 from weftwork.protocol.review.spans import envelope_spans
 from weftwork.protocol.run.events import Draft, Event
 from weftwork.protocol.run.header import RunKey
@@ -77,7 +77,7 @@ class TestLog:
                 draft.event_id or ids[offset],
                 draft.type,
                 now,
-                encode_stored(draft.payload),
+                encode_recorded(draft.payload),
                 draft.node_id,
                 draft.causation_id,
                 interrupt_id=draft.interrupt_id,

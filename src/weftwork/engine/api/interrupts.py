@@ -38,7 +38,9 @@ from weftwork.protocol.scopes import DELEGATE, OVERRIDE, RESPOND
 from weftwork.protocol.timestamps import iso, parse_iso
 
 DAY_MS: Final = 86_400_000
-_INSPECT_MEMBERS: Final = tuple("kind key data resumeSchema surface timeoutMs requestedAt dueAt votes".split())
+_INSPECT_MEMBERS: Final = tuple(
+    "kind key data resumeSchema contentTrust surface timeoutMs requestedAt dueAt votes".split()
+)
 
 Row = dict[str, Any]
 """The state row of an interrupt, decoded."""

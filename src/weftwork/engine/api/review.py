@@ -1,36 +1,61 @@
-"""Debug bundles and comparisons of runs for callers.
+"""Debug bundles, comparisons and earlier states of runs for callers.
 
-A bundle reads the log page by page and writes it in chunks. A comparison reads two logs page by page, side by side.
+A bundle reads the log page by page and writes it in chunks. A comparison reads two logs page by page, side by side. An
+earlier state is a fold of the log up to an event.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
 from weftwork.engine.api.keyring import Principal, require_run
 from weftwork.engine.api.runs import Runs, Slices, sliced_snapshot
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
+from weftwork.engine.host.imported_runs import check_replayable
+from weftwork.engine.host.run_loader import UNLOADABLE_RETRY_S
+from weftwork.engine.host.set_aside import most_state, refusal_of
 from weftwork.engine.media.assets import Assets
+from weftwork.engine.run.append import make_redactor
+from weftwork.engine.run.earlier_states import EarlierStates
+from weftwork.engine.run.replay import RunTooLarge
+from weftwork.engine.run.state_rows import projection_of, state_row
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.annotations import AnnotationStore
 from weftwork.ports.storage.assets import StoredAsset
 from weftwork.ports.storage.event_log import EventLog
+from weftwork.protocol.errors import ClientFault, HostFault
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.json.pieces import Piece
 from weftwork.protocol.media.asset_references import media_ref
 from weftwork.protocol.review.annotations import MAX_ANNOTATIONS
 from weftwork.protocol.review.bundle_media import media_digests
 from weftwork.protocol.review.bundled_run import BundledRun
 from weftwork.protocol.review.debug_bundle import MAX_ANNOTATION_BYTES, MAX_BYTES, DebugBundle, run_limit
+from weftwork.protocol.review.outcome_diff import MAX_OUTCOME_EVENTS, LastOutputs, OutcomeDiff
 from weftwork.protocol.review.run_diff import RunDiff
 from weftwork.protocol.run.events import Event
-from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.header import ENGINE_VERSION, RunKey, Status
 from weftwork.protocol.run.imports import is_imported
-from weftwork.protocol.run.projection import StoredRun, has_children, is_large
+from weftwork.protocol.run.projection import (
+    StateRow,
+    StoredRun,
+    check_look_back,
+    child_members,
+    children_after,
+    has_children,
+    is_large,
+)
+from weftwork.protocol.run.size_errors import refusal, set_aside_error
+from weftwork.protocol.workflow.plan import Plan
 
 T = TypeVar("T")
 
+MAX_CONCURRENT_LOOKS: Final = 4
+"""Earlier states that are folded concurrently. Each is in memory as a whole."""
 PAGE_EVENTS: Final = 256
 PAGE_BYTES: Final = 65_536
 """Size of a page of the log; the event that reaches it is the last."""
@@ -213,6 +238,40 @@ class RunDiffs(msgspec.Struct, eq=False):
                 await self._compare_page(principal, diff, a, b)
         return diff.document()
 
+    async def compare_outcomes(self, principal: Principal, run_id: str, against: str) -> dict[str, Any]:
+        """How the outcome of the run `against` differs from that of the run `run_id`, in their current states."""
+        async with self._slots:
+            a = await self._read_run(principal, run_id)
+            b = a if run_id == against else await self._read_run(principal, against)
+            diff = await asyncio.to_thread(OutcomeDiff, a, b) if is_large(a) or is_large(b) else OutcomeDiff(a, b)
+            if a is not b:
+                one, other = await self._last_outputs(principal, diff, a), await self._last_outputs(principal, diff, b)
+                for node_id, *sequences in one.differing(other):
+                    events = [
+                        None if sequence is None else await self._event(principal, run, sequence)
+                        for run, sequence in zip((a, b), sequences, strict=True)
+                    ]
+                    if sum(event.size for event in events if event is not None) > THREAD_BYTES:
+                        await asyncio.to_thread(diff.add_outputs, node_id, *events)
+                    else:
+                        diff.add_outputs(node_id, *events)
+        return diff.document()
+
+    async def _last_outputs(self, principal: Principal, diff: OutcomeDiff, run: StoredRun) -> LastOutputs:
+        """The last outputs of each node. Holds one page of the log at a time."""
+        found, start, last = LastOutputs(diff.form), 0, run.projection.last_sequence
+        if last >= MAX_OUTCOME_EVENTS:
+            diff.cut_events()
+            last = MAX_OUTCOME_EVENTS - 1
+        while page := await self._page(principal, run, start, last):
+            for event in page:
+                found.add(event)
+            start = page[-1].sequence + 1
+        return found
+
+    async def _event(self, principal: Principal, run: StoredRun, sequence: int) -> Event:
+        return (await self._page(principal, run, sequence, sequence))[0]
+
     async def _compare_page(self, principal: Principal, diff: RunDiff, a: StoredRun, b: StoredRun) -> None:
         """Compare as far as one page of each log reaches."""
         start = diff.next_sequence
@@ -230,6 +289,8 @@ class RunDiffs(msgspec.Struct, eq=False):
         end = min(run.projection.last_sequence, last)
         if start > end:
             return []
+        # A store may answer without yielding; let other tasks have the event loop.
+        await asyncio.sleep(0)
         # The page is empty if the run was deleted in the meantime; require_run raises then.
         most = min(DIFF_PAGE_EVENTS, end - start + 1)
         page = require_run(await self._runtime.log.read(run.header.key, start - 1, most, DIFF_PAGE_BYTES))
@@ -238,3 +299,83 @@ class RunDiffs(msgspec.Struct, eq=False):
 
     async def _read_run(self, principal: Principal, run_id: str) -> StoredRun:
         return require_run(await self._executor.read_run(principal.run(run_id)))
+
+
+class EarlierRun(msgspec.Struct, frozen=True):
+    """A run as it was directly after an event, and the child runs that it had started by then."""
+
+    run: StoredRun
+    children: tuple[StoredRun, ...] = ()
+
+
+class LookBack:
+    """Earlier states of runs for callers. Raises ClientFault or StoreUnavailable."""
+
+    def __init__(self, runtime: Runtime, catalog: WorkflowCatalog, executor: Executor, service: Runs) -> None:
+        self._runtime = runtime
+        self._catalog = catalog
+        self._executor = executor
+        self._service = service
+        self._states = EarlierStates(runtime.log, most_state(runtime.limits), runtime.loop_share)
+        self._slots = asyncio.Semaphore(MAX_CONCURRENT_LOOKS)
+
+    async def run_after(self, principal: Principal, run_id: str, sequence: int) -> EarlierRun:
+        """look-01: the run directly after the event `sequence` was committed, as its readers saw it then."""
+        stored = await self._service.read_run(principal, run_id)
+        check_look_back(sequence, stored.projection.last_sequence)
+        if sequence == stored.projection.last_sequence:
+            children = await self._service.children(stored.header.key) if has_children(stored) else []
+            return EarlierRun(stored, tuple(children))
+        if (fault := refusal_of(stored.projection)) is not None:
+            raise fault
+        await check_replayable(self._runtime, self._catalog, stored.header, stored.projection.last_sequence)
+        plan = await self._plan(stored)
+        async with self._slots:
+            try:
+                state = await self._states.state_after(stored.header, plan, sequence)
+            except RunTooLarge as reason:
+                error = set_aside_error(reason.code, self._runtime.limits, reason.observed)
+                raise refusal(stored.projection.status, error) from None
+            # A shorter log is that of a run that was deleted in the meantime.
+            require_run(state.last_sequence == sequence)
+            return await self._make_run(state)
+
+    async def _plan(self, stored: StoredRun) -> Plan:
+        header = stored.header
+        try:
+            if header.engine_version > ENGINE_VERSION:
+                raise HostFault("a newer version of the host wrote it")
+            return await self._catalog.pinned_plan(header.workflow_id, header.definition)
+        except HostFault as fault:
+            message = (
+                f"This host cannot fold the log of the run: {fault}. Restart the host with the node types that the run "
+                "needs, or leave out atSequence."
+            )
+            raise ClientFault("service_unavailable", message, {"retryAfter": UNLOADABLE_RETRY_S}) from None
+
+    async def _make_run(self, state: RunState) -> EarlierRun:
+        """The stored form of a state. Yields to the event loop after each slice of work, because the state may have
+        many megabytes."""
+        slices, redactor = Slices(), make_redactor(state)
+        rows: list[StateRow] = []
+        for kind, name in sorted(state.changed_rows):
+            rows.append(state_row(state, redactor, kind, name))
+            await slices.spend(len(rows[-1].value))
+        run = StoredRun(state.header, projection_of(state, None), tuple(rows))
+        if not state.children_started:
+            return EarlierRun(run)
+        children = await self._service.children(state.header.key)
+        statuses = {child.run_id: child.status for node in state.nodes.values() for child in node.children.values()}
+        known = children_after(children, state.children_started, state.last_event_at, cast(dict[str, Status], statuses))
+        return EarlierRun(run, tuple(known))
+
+    async def document(self, earlier: EarlierRun) -> dict[str, Any] | None:
+        """The snapshot of an earlier run; None if it is large, so that it must be made by `pieces`."""
+        if is_large(earlier.run):
+            return None
+        return await self._service.make_snapshot(earlier.run, earlier.children)
+
+    async def pieces(self, earlier: EarlierRun) -> tuple[Piece, ...]:
+        """The snapshot of an earlier run in pieces. The places of tokens must be left empty: an interrupt of the past
+        cannot be answered."""
+        return await self._service.snapshot_pieces(earlier.run, child_members(earlier.children))

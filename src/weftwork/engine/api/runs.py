@@ -5,6 +5,7 @@ Spans are projected from the log on request, and cached for ended runs (`SpanCac
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from weftwork.engine.tenant_logs import TenantLogs
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.child_runs import ChildRuns
 from weftwork.ports.storage.event_log import EventLog, ScopeTaken
+from weftwork.ports.storage.forks import Forks
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import ClientFault, invalid
@@ -29,7 +31,7 @@ from weftwork.protocol.fair_share import FairLimit
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.pieces import Piece, encode_pieces
-from weftwork.protocol.limits import QUOTA_EXCEEDED
+from weftwork.protocol.limits import QUOTA_EXCEEDED, Limits
 from weftwork.protocol.media.asset_references import referenced_assets
 from weftwork.protocol.models.selection import check_selection
 from weftwork.protocol.privacy.credential_patterns import may_hold_credential
@@ -123,7 +125,7 @@ class Runs:
             expression_limits=self._runtime.limits.expressions,
         )
         if (logs := self._runtime.tenant_logs) is not None:
-            await _reserve_quota(logs, header, hidden)
+            await reserve_quota(logs, header, hidden)
         outcome = RunOutcome(header.run_id, "pending")
         record = claim.make_record(outcome)
         fault_point("create.checked")
@@ -142,16 +144,17 @@ class Runs:
         stored = require_run(await self._executor.read_run(principal.run(run_id)))
         return None if is_large(stored) else await self.make_snapshot(stored)
 
-    async def make_snapshot(self, run: StoredRun) -> dict[str, Any]:
-        """The snapshot of a stored run, with the current status of its children."""
-        # A run without children costs no read.
-        children = await self._children(run.header.key) if has_children(run) else []
+    async def make_snapshot(self, run: StoredRun, children: Sequence[StoredRun] | None = None) -> dict[str, Any]:
+        """The snapshot of a stored run, with these children, or else its children with their current status."""
+        if children is None:
+            # A run without children costs no read.
+            children = await self.children(run.header.key) if has_children(run) else []
         snapshot = run_snapshot(run, children)
         return mask_options(snapshot) if _may_show_credential(run.header) else snapshot
 
     async def child_members(self, principal: Principal, run_id: str) -> dict[str, Any]:
         """The members of a snapshot that show the child runs. They can change without an event of the run."""
-        return child_members(await self._children(principal.run(run_id)))
+        return child_members(await self.children(principal.run(run_id)))
 
     async def snapshot_pieces(self, run: StoredRun, children: dict[str, Any]) -> tuple[Piece, ...]:
         """The snapshot of a stored run as `make_snapshot` returns it, encoded in pieces. The tokens of each open
@@ -168,7 +171,8 @@ class Runs:
             await slices.spend(len(piece) if isinstance(piece, bytes) else 0)
         return tuple(pieces)
 
-    async def _children(self, run: RunKey) -> list[StoredRun]:
+    async def children(self, run: RunKey) -> list[StoredRun]:
+        """The first child runs, in the order of their start, as a snapshot needs them."""
         # One child more than a snapshot lists, to know whether there are more.
         return await self._runtime.child_runs.children(run, None, MAX_CHILDREN + 1)
 
@@ -237,32 +241,36 @@ class Runs:
             check_selection(configurable, () if self._runtime.models is None else self._runtime.models.names)
         run_options.check_callback_url(document.get("callbackUrl"))
         run_options.check_inputs(plan.workflow.variables, document.get("inputs", {}), plan.workflow.channels)
-        self._check_capacity(principal.partition)
+        check_capacity(self._executor, self._runtime.limits, principal.partition)
         return plan
 
-    def _check_capacity(self, partition: str) -> None:
-        """lim-07 (OpenWOP production-profile): refuse a run beyond the limits. Runs that are being created count."""
-        limits = self._runtime.limits
-        slots = self._executor.run_slots
-        # Not a call: while the reserved part is free, every tenant has room.
-        if slots.total >= slots.unreserved and not slots.has_room(partition):
-            message = full_message(slots, partition, "live runs", "max_live_runs")
-            raise ClientFault("service_unavailable", message, {"retryAfter": RETRY_AFTER_S})
-        limit = limits.max_live_runs_per_tenant
-        if limit and slots.held_by(partition) >= limit:
-            message = f"This tenant is at its limit of {limit:,} live runs (`max_live_runs_per_tenant`)."
-            raise rate_limited(f"{message} Retry in {RETRY_AFTER_S} s.", "tenant")
+
+def check_capacity(executor: Executor, limits: Limits, partition: str) -> None:
+    """lim-07 (OpenWOP production-profile): refuse a run beyond the limits. Runs that are being created count."""
+    slots = executor.run_slots
+    # Not a call: while the reserved part is free, every tenant has room.
+    if slots.total >= slots.unreserved and not slots.has_room(partition):
+        message = full_message(slots, partition, "live runs", "max_live_runs")
+        raise ClientFault("service_unavailable", message, {"retryAfter": RETRY_AFTER_S})
+    limit = limits.max_live_runs_per_tenant
+    if limit and slots.held_by(partition) >= limit:
+        message = f"This tenant is at its limit of {limit:,} live runs (`max_live_runs_per_tenant`)."
+        raise rate_limited(f"{message} Retry in {RETRY_AFTER_S} s.", "tenant")
 
 
-async def _reserve_quota(logs: TenantLogs, header: RunHeader, hidden: tuple[HiddenValue, ...]) -> None:
-    """size-03 (host): refuse a run for which the quota of its tenant has no room. Raises StoreUnavailable."""
+async def reserve_quota(
+    logs: TenantLogs, header: RunHeader, hidden: tuple[HiddenValue, ...], copied_bytes: int = 0
+) -> None:
+    """size-03 (host): refuse a run for which the quota of its tenant has no room. Raises StoreUnavailable.
+
+    `copied_bytes`: what a fork copies of its source."""
     partition = header.partition
     await logs.load(partition)
-    if logs.reserve_run(header, hidden):
+    if logs.reserve_run(header, hidden, copied_bytes):
         return
     # Counts again, because runs may have been deleted.
     await logs.load(partition)
-    if not logs.reserve_run(header, hidden):
+    if not logs.reserve_run(header, hidden, copied_bytes):
         error = limit_error(QUOTA_EXCEEDED, logs.quota, logs.used(partition))
         raise ClientFault(error.code, error.message, msgspec.to_builtins(error.details))
 
@@ -378,7 +386,7 @@ class EventStreams(msgspec.Struct, eq=False):
         `max_streams`.
         """
         if waits:
-            self._check_capacity(principal.partition)
+            check_capacity(self._executor, self._runtime.limits, principal.partition)
         run = principal.run(run_id)
         reader = self._runtime.feeds.join(run, after)
         reader.hides_answers = DEBUG not in principal.scopes
@@ -445,11 +453,11 @@ class RunTrees(msgspec.Struct, eq=False):
         return ancestry((await self._read_run(principal, run_id)).header, self._host_id)
 
     async def tree(self, principal: Principal, run_id: str, limit: int) -> dict[str, Any]:
-        """kin-12: a run and its descendants with their current status, level by level, at most `limit` runs."""
+        """kin-12: a run with its descendants and forks, level by level, at most `limit` runs, with their status."""
         root = await self._read_run(principal, run_id)
         async with self._walks:
-            walk = _TreeWalk(self._runtime.child_runs, root, limit, [(root, 0)])
-            truncated = has_children(root) and await walk.reaches_limit()
+            walk = _TreeWalk(self._runtime.child_runs, self._runtime.forks, root, limit, [(root, 0)])
+            truncated = await walk.reaches_limit()
         rows = [tree_entry(run, depth) for run, depth in walk.found]
         return {"runId": run_id, "runs": rows, "truncated": truncated}
 
@@ -461,34 +469,46 @@ class _TreeWalk(msgspec.Struct, eq=False):
     """Reads a tree level by level, so that the runs that the limit leaves out are the deepest."""
 
     _child_runs: ChildRuns
+    _forks: Forks
     _root: StoredRun
     _limit: int
     found: list[tuple[StoredRun, int]]
 
     async def reaches_limit(self) -> bool:
-        """Read the children of each run of the tree; True if the limit left out a run."""
-        level = 0
+        """Read the children and the forks of each run of the tree; True if the limit left out a run."""
+        has_all_descendants, level = not has_children(self._root), 0
         # The loop also visits the runs that it appends.
         for run, depth in self.found:
             if depth > level:
-                if await self._is_complete():
-                    return False
                 level = depth
-            if not await self._add_children(run.header.key, depth + 1):
+                has_all_descendants = has_all_descendants or await self._is_complete()
+            is_leaf = has_all_descendants and self._is_descendant(run)
+            if not is_leaf and not await self._add_children(run.header.key, depth + 1):
+                return True
+            if not self._add(await self._forks.forks_of(run.header.key, None, self._room + 1), depth + 1):
                 return True
         return False
 
     async def _add_children(self, run: RunKey, depth: int) -> bool:
         """Add the children of a run; False if the limit left out some of them."""
-        room = self._limit - len(self.found)
-        children = await self._child_runs.children(run, None, room + 1)
-        self.found += [(each, depth) for each in children[:room]]
-        return len(children) <= room
+        return self._add(await self._child_runs.children(run, None, self._room + 1), depth)
+
+    @property
+    def _room(self) -> int:
+        return self._limit - len(self.found)
+
+    def _add(self, runs: list[StoredRun], depth: int) -> bool:
+        room = self._room
+        self.found += [(each, depth) for each in runs[:room]]
+        return len(runs) <= room
+
+    def _is_descendant(self, run: StoredRun) -> bool:
+        """Whether a run is the root, or a run of the tree below it that no fork began."""
+        above = run.header.parent
+        return run is self._root or (above is not None and above.root == self._root.header.run_id)
 
     async def _is_complete(self) -> bool:
-        """Whether all runs of a root's tree are found. One count saves a read for each leaf, of which there may be a
+        """Whether all descendants of a root are found. One count saves a read for each leaf, of which there may be a
         thousand."""
-        return (
-            self._root.header.parent is None
-            and await self._child_runs.count_descendants(self._root.header.key) == len(self.found) - 1
-        )
+        root, count = self._root.header, sum(1 for run, _ in self.found if self._is_descendant(run))
+        return root.parent is None and await self._child_runs.count_descendants(root.key) == count - 1

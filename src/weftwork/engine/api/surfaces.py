@@ -139,13 +139,13 @@ class Surfaces(msgspec.Struct, eq=False):
         values: Mapping[str, Any] = fold_a2ui(form, action_id, document) if is_a2ui else document["values"]
         value = form.answer(action_id, values)
         # What a person chose from untrusted content is untrusted content, which never advances an approval.
-        answerer = msgspec.structs.replace(by, trust=form.trust)
+        answerer = msgspec.structs.replace(by, trust=form.answer_trust)
         node_id, interrupt_id = form.place
         answer = {"resumeValue": value}
         try:
             return await self._interrupts.answer(run, node_id, interrupt_id, answer, answerer, claim)
         except ClientFault as fault:
-            raise at_values(fault) from None
+            raise at_values(fault, form) from None
 
 
 def _require_open(stored: StoredRun, surface_id: str, by_link: bool) -> SurfaceForm:

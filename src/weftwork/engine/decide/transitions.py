@@ -47,6 +47,7 @@ from weftwork.engine.decide.run_control import (
     pause,
     resume,
 )
+from weftwork.protocol.fold.data_flow import given_untrusted
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.people.approvals import UNTRUSTED_BLOCKED, blocks_approval
 from weftwork.protocol.people.interrupt_events import request_refusal
@@ -219,7 +220,9 @@ def _run_started(state: RunState) -> Draft:
     header = state.header
     owner = {"tenant": header.owner.tenant, "principal": header.owner.principal}
     payload = payloads.RunStarted(header.workflow_id, state.inputs, owner)
-    untrusted = (header.parent is not None and header.parent.untrusted) or (
+    # Most runs have neither a parent nor a source.
+    given = (header.parent is not None or header.fork is not None) and given_untrusted(header)
+    untrusted = given or (
         # Most runs have no options.
         header.configurable and state.inputs and is_untrusted_boundary(header.configurable)
     )

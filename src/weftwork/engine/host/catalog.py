@@ -25,7 +25,7 @@ from weftwork.ports.storage.definitions import (
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, KindSet, check_host_kinds
 from weftwork.protocol.errors import HostFault, invalid
-from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.canonical import encode_recorded, encode_stored
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.run.batch import IdempotencyRecord
 from weftwork.protocol.spelling import MAX_KNOWN, did_you_mean
@@ -98,7 +98,7 @@ class WorkflowCatalog(msgspec.Struct, eq=False):
         plan, violations = await self.check_async(document)
         if plan is None:
             return violations
-        stored = encode_stored(document)
+        stored = encode_recorded(document)
         await self._definitions.put(plan.workflow.digest, stored)
         self._by_id[document.get("tenantId"), plan.workflow.id] = plan
         self._plans.add(plan, len(stored))
@@ -112,7 +112,7 @@ class WorkflowCatalog(msgspec.Struct, eq=False):
         self, registration: WorkflowRegistration, plan: Plan, most: int, record: IdempotencyRecord | None
     ) -> VersionRegistered | VersionExists | RegistrationLimitReached | SlotTaken:
         """wf-11: register a validated definition for a tenant. Every lookup that starts after the return finds it."""
-        stored = encode_stored(plan.workflow.document)
+        stored = encode_recorded(plan.workflow.document)
         writing = asyncio.ensure_future(self._definitions.register(registration, stored, most, record))
         cache_key = registration.tenant, registration.workflow_id
 

@@ -3,16 +3,12 @@
 A run is live while it has something to do. A run is parked while it is paused, or only waits for people, children or a
 time: it is unloaded from memory, and loaded again for a request, a message or its alarm. Concurrent loads of the same
 run share one live run.
-
-When the store fails during a create, the run may be stored nevertheless, and a retry with the same idempotency key
-would report it as created. Such creates are looked up until the store answers (`UnconfirmedCreates`), and the run is
-executed if it exists.
 """
 
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -28,10 +24,10 @@ from weftwork.engine.host.child_start import ChildStarter
 from weftwork.engine.host.parked_clocks import ParkedClocks
 from weftwork.engine.host.recovery import Outcome, Recovery, RecoveryProgress
 from weftwork.engine.host.set_aside import cancel_set_aside
+from weftwork.engine.host.unconfirmed_creates import UnconfirmedCreates
 from weftwork.engine.run.live_run import LiveRun, RunCallbacks
 from weftwork.engine.run.pending_commit import RecordMaker, RequestResult, RunNotLive
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.node_outcome import NewChild
 from weftwork.ports.storage.event_log import RunCreated, RunOutline, ScopeTaken, SequenceConflict, StoreUnavailable
@@ -48,9 +44,6 @@ T = TypeVar("T")
 
 log = logging.getLogger("weftwork.run")
 
-MAX_UNCONFIRMED: Final = 10_000
-"""Unconfirmed creates beyond this number are resolved at the next start."""
-CONFIRM_INTERVAL_MS: Final = 1000
 MAX_CONCURRENT_STATE_READS: Final = 2
 """States of runs that are read from the store at the same time for callers, as each may have many megabytes. The store
 has as many threads."""
@@ -173,6 +166,21 @@ class Executor:
                 live.start(first)
             else:
                 live.send(Step())
+        return created
+
+    async def create_fork(
+        self, header: RunHeader, first: Batch, record: IdempotencyRecord | None
+    ) -> RunCreated | SlotTaken:
+        """Store a fork, which begins with a copy of its source, and execute it like a run that is loaded after a
+        restart. Raises SourceMissing, or StoreUnavailable; the fork may exist then, and is executed once it is found in
+        the store."""
+        try:
+            created = await self._runtime.forks.create(header, first, record)
+        except (StoreUnavailable, asyncio.CancelledError):
+            self._unconfirmed.add(header.key)
+            raise
+        if isinstance(created, RunCreated) and not self._closed and header.key not in self._loads:
+            self._loads.start(header.key, self._load(header.key))
         return created
 
     def _may_start(self, live: LiveRun) -> bool:
@@ -459,39 +467,3 @@ class LiveRuns(dict[RunKey, T]):
         """Remove a run if it is there."""
         if run in self:
             del self[run]
-
-
-class UnconfirmedCreates(msgspec.Struct, eq=False):
-    """Creates whose outcome is unknown. One task looks them up in the store, and ends when none is left."""
-
-    _clock: Clock
-    _wake: Callable[[RunKey], Awaitable[object]]
-    _runs: dict[RunKey, None] = {}
-    _task: asyncio.Task[None] | None = None
-    _closed: bool = False
-
-    def add(self, run: RunKey) -> None:
-        if self._closed:
-            return
-        if len(self._runs) < MAX_UNCONFIRMED:
-            self._runs[run] = None
-        if self._task is None:
-            self._task = asyncio.create_task(self._confirm_all())
-
-    def close(self) -> None:
-        self._closed = True
-        if self._task is not None:
-            self._task.cancel()
-
-    async def _confirm_all(self) -> None:
-        while self._runs:
-            await self._clock.sleep(CONFIRM_INTERVAL_MS)
-            for run in list(self._runs):
-                try:
-                    await self._wake(run)
-                except StoreUnavailable:
-                    break
-                except Exception:
-                    log.exception("run skipped: its event log cannot be replayed", extra={"runId": run.run_id})
-                del self._runs[run]
-        self._task = None

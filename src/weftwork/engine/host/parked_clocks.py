@@ -80,13 +80,17 @@ class ParkedClocks(msgspec.Struct, eq=False):
                 self._parked_in_scan = {}
 
     def on_parked(self, run: RunKey, origin: int, wake_at: int | None) -> int | None:
-        """Include a run that was just parked. Returns when it must be woken, in milliseconds on the monotonic clock."""
-        self._compare()
+        """Include a run that was just parked. Returns when it must be woken, in milliseconds on the monotonic clock, or
+        None if it has no timer."""
+        wall_origin = self._compare()
         self._due.pop(run, None)
         if self._scan_origin is not None:
             self._parked_in_scan[run] = origin
-        clock = self._keep(run, ParkedClock(origin, wake_at))
-        return clock.wake_monotonic
+        kept = self._keep(run, ParkedClock(origin, wake_at))
+        if kept is not None:
+            return kept.wake_monotonic
+        # Not rounded up: the alarm compares it with times of the store, and a run may be due a millisecond earlier.
+        return None if wake_at is None else wake_at - wall_origin
 
     def on_loaded(self, run: RunKey) -> int | None:
         """The origin of a run that is being loaded; None if it is not ahead of the wall clock."""
@@ -115,9 +119,9 @@ class ParkedClocks(msgspec.Struct, eq=False):
         self._due.pop(run, None)
         self._ahead.pop(run, None)
 
-    def _compare(self) -> None:
-        """Compare the wall clock with the monotonic clock. Every caller of this class does this first, so that no run
-        is parked between a change of the wall clock and its notice."""
+    def _compare(self) -> int:
+        """Compare the wall clock with the monotonic clock, and return its origin. Every caller of this class does this
+        first, so that no run is parked between a change of the wall clock and its notice."""
         current = self._read_wall_origin()
         before = current if self._wall_origin is None else self._wall_origin
         if self._is_first_scan and self._scan_origin is None:
@@ -131,6 +135,7 @@ class ParkedClocks(msgspec.Struct, eq=False):
         elif current > before or self._wall_origin is None:
             self._wall_origin = current
             self._drop_caught_up(current)
+        return current
 
     def _read_wall_origin(self) -> int:
         wall = after = 0
@@ -165,15 +170,15 @@ class ParkedClocks(msgspec.Struct, eq=False):
                 origin = origin_at_start(origin, stored.last_event_at, started)
         self._keep(run, ParkedClock(origin, stored.wake_at))
 
-    def _keep(self, run: RunKey, parked: ParkedClock) -> ParkedClock:
-        """Keep the run if it is ahead of the wall clock."""
+    def _keep(self, run: RunKey, parked: ParkedClock) -> ParkedClock | None:
+        """Keep the run if it is ahead of the wall clock; None if it is not."""
         if self._wall_origin is not None and is_ahead(parked.origin, self._wall_origin):
             self._ahead[run] = parked
             if (when := parked.wake_monotonic) is not None:
                 heapq.heappush(self._wakes, (when, next(self._numbers), run))
-        else:
-            self._ahead.pop(run, None)
-        return parked
+            return parked
+        self._ahead.pop(run, None)
+        return None
 
     def _drop_caught_up(self, wall_origin: int) -> None:
         """After the wall clock was set forward, forget the runs that it has caught up with."""

@@ -15,6 +15,7 @@ import msgspec
 
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.set_aside import check_size, most_state, record_set_aside, refusal_of
+from weftwork.engine.replay.replayer import replay_to_end
 from weftwork.engine.run.live_run import LiveRun
 from weftwork.engine.run.replay import RunTooLarge, load_state
 from weftwork.engine.runtime import Runtime
@@ -97,11 +98,26 @@ class RunLoader(msgspec.Struct, eq=False):
         if outline is None or outline.projection.status in TERMINAL_STATUSES:
             return None
         try:
+            if outline.header.is_replay:
+                await self._replay(outline)
+                after = await self._runtime.log.outline(run)
+                if after is None or after.projection.status in TERMINAL_STATUSES:
+                    return None
+                outline = after
             return await self._load_within_limits(run, outline, to_cancel)
         except RunTooLarge as reason:
             log.error("run set aside: %s", reason, extra=_log_fields(run, "show"))
             await record_set_aside(self._runtime, outline, reason)
             return None
+
+    async def _replay(self, outline: RunOutline) -> None:
+        """Execute a replay up to the end of its record. Does nothing if this host cannot execute the run."""
+        try:
+            plan = await self._catalog.pinned_plan(outline.header.workflow_id, outline.header.definition)
+        except HostFault:
+            return
+        check_size(outline, self._runtime.limits)
+        await replay_to_end(self._runtime, plan, outline.header, outline.projection, most_state(self._runtime.limits))
 
     async def _load_within_limits(self, run: RunKey, outline: RunOutline, to_cancel: bool) -> LoadedRun | None:
         """Raises RunTooLarge, before much of the run is in memory."""

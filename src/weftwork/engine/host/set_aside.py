@@ -24,7 +24,7 @@ from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.ports.storage.run_queries import InterruptQuery
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.fold.state import RunState
-from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.canonical import encode_recorded
 from weftwork.protocol.limits import LOG_TOO_LARGE, STATE_TOO_LARGE, Limits
 from weftwork.protocol.run import payloads
 from weftwork.protocol.run.batch import Batch
@@ -73,10 +73,10 @@ async def record_set_aside(runtime: Runtime, outline: RunOutline, reason: RunToo
     sequence = projection.last_sequence + 1
     draft = Draft.of(payloads.SetAside(error.document))
     (event_id,) = runtime.ids.event_ids(1)
-    now, payload = await _time_of(runtime, outline), encode_stored(draft.payload)
+    now, payload = await _time_of(runtime, outline), encode_recorded(draft.payload)
     event = Event(header.run_id, sequence, event_id, draft.type, now, payload, engine_version=ENGINE_VERSION)
     # Not parked, so that the next start compares it with its limits; no alarm.
-    changed = replace(projection, last_sequence=sequence, error=encode_stored(error), parked=False, wake_at=None)
+    changed = replace(projection, last_sequence=sequence, error=encode_recorded(error), parked=False, wake_at=None)
     await runtime.log.append(header.key, projection.last_sequence, Batch((event,), changed))
     runtime.feeds.publish(header.key, (event,))
 

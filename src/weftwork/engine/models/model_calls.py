@@ -29,6 +29,7 @@ from weftwork.engine.models.envelope_gate import EnvelopeGate, GateResult
 from weftwork.engine.models.message_media import MessageMedia
 from weftwork.engine.models.request_keys import request_keys
 from weftwork.engine.node_events import BufferedEvents, effect_events
+from weftwork.engine.replay_guard import deny_in_replay
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import GeneratedMedia, ModelRequest, ProviderFault, find_model, input_modalities
@@ -143,6 +144,8 @@ class EntryModelCalls:
         self._calls[request.turn_prefix] += 1
         name = f"{self._prefix}{turn}"
         recorded = self._state.nodes[self._node_id].model_answers.get(name)
+        if recorded is None and await self._take_recorded(name):
+            recorded = self._state.nodes[self._node_id].model_answers[name]
         if recorded is not None:
             return _recorded_answer(recorded, turn)
         if self._pending is None:
@@ -159,6 +162,11 @@ class EntryModelCalls:
             self._idle.clear()
             await self._idle.wait()
         raise ProviderPending(self._pending.provider, self._pending.code, self._pending.wait_ms)
+
+    async def _take_recorded(self, name: str) -> bool:
+        """Whether a replay has used the recorded answer of the call in its source."""
+        replay = self._runtime.replay
+        return replay is not None and await replay.take_answer(self._node_id, self._call.visit, name)
 
     async def _generate_new(self, request: ModelRequest, along: AnswerEvents, name: str, turn: str) -> ModelAnswer:
         """The answer of a call without a recorded result. Raises StepFailed, ProviderPending."""
@@ -197,6 +205,7 @@ class EntryModelCalls:
     async def _call_provider(self, request: ModelRequest) -> "_CallResult":
         """Call the provider and return the complete answer; its deltas are streamed. Raises StepFailed,
         ProviderPending."""
+        deny_in_replay(self._runtime, self._state.header)
         if self._runtime.models is None:
             raise StepFailed(NO_MODELS)
         if self._has_unfinished_stream:

@@ -13,6 +13,7 @@ import msgspec
 from weftwork.engine.decide.decision import error_object
 from weftwork.engine.decide.inputs import EffectClaimed, EffectEnded, Input
 from weftwork.engine.node_events import OUTPUT_TOO_LARGE
+from weftwork.engine.replay_guard import deny_in_replay
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.node_outcome import (
     AwaitsProvider,
@@ -39,6 +40,7 @@ from weftwork.protocol.run.effects import (
     is_node_outcome_interrupt,
     outcome_interrupt,
 )
+from weftwork.protocol.run.header import RunHeader
 from weftwork.protocol.workflow.node_types import Effect
 
 log = logging.getLogger("weftwork.node")
@@ -55,7 +57,7 @@ class EffectLedger(msgspec.Struct, eq=False):
     _report: Callable[[Input], None]
     _call: NodeCall
     _node: NodeState
-    _tenant: str
+    _header: RunHeader
     _node_id: str
     _item: str
     now: int
@@ -67,7 +69,8 @@ class EffectLedger(msgspec.Struct, eq=False):
     def key(self, step: str) -> str:
         """The idempotency key of a step, or of the whole node (RFC layer 2)."""
         call = self._call
-        return effect_key(self._tenant, call.run_id, call.node_id, call.visit, f"step:{step}" if step else "node")
+        tenant, name = self._header.owner.tenant, f"step:{step}" if step else "node"
+        return effect_key(tenant, call.run_id, call.node_id, call.visit, name)
 
     @property
     def has_unknown_outcome(self) -> bool:
@@ -140,6 +143,8 @@ class EffectLedger(msgspec.Struct, eq=False):
             elif answer["outcome"] == "failed":
                 outcome = {"error": error_object(_REPORTED_FAILED.code, _REPORTED_FAILED.message)}
             effect_state = await self.record(ref, outcome)
+        if effect_state.status in ("free", "open") and await self._take_recorded(ref):
+            effect_state = self._node.effects[ref]
         if effect_state.status in ("free", "open"):
             # A repeatable effect is claimed again, so that of two executors only the first repeats it.
             await self._claim(ref, effect_state.claim if effect_state.status == "open" else "")
@@ -177,7 +182,13 @@ class EffectLedger(msgspec.Struct, eq=False):
             return await self.record(ref, {"error": error_object(failure.code, failure.message, failure.details)})
         return await self.record(ref, {"output": output})
 
+    async def _take_recorded(self, ref: EffectRef) -> bool:
+        """Whether a replay has used the recorded outcome of the effect in its source."""
+        replay = self._runtime.replay
+        return replay is not None and await replay.take_effect(self._node_id, self._call.visit, ref)
+
     async def _claim(self, ref: EffectRef, replaces: str = "") -> None:
+        deny_in_replay(self._runtime, self._header)
         claim = self._runtime.ids.event_ids(1)[0]
         granted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._report(EffectClaimed(self._node_id, ref, claim, granted, self._call.entry_sequence, replaces))

@@ -23,6 +23,7 @@ from weftwork.engine.nodes.effect_ledger import EffectLedger
 from weftwork.engine.nodes.entry_expressions import EntryExpressions, EvaluationPostponed
 from weftwork.engine.nodes.node_call import RAISED_MESSAGE, check_node_inputs, make_part_call
 from weftwork.engine.nodes.run_clock import RunClock
+from weftwork.engine.replay_guard import deny_in_replay
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import ModelRequest, UnresolvedMessage
@@ -111,8 +112,8 @@ class EntryContext:
         self._state = state
         self._call = call
         self._node: NodeState = node if part is None else NodeState("running", started_at=clock.now())
-        tenant, began = state.header.owner.tenant, node.first_started_at
-        self._effects = EffectLedger(runtime, report, call, node, tenant, node_id, item, began)
+        began = node.first_started_at
+        self._effects = EffectLedger(runtime, report, call, node, state.header, node_id, item, began)
         self._redactor = redactor
         self._model_calls_or_none: EntryModelCalls | None = None
         self._place = node_id, item
@@ -208,6 +209,8 @@ class EntryContext:
             once = node_type.declaration.effect == "once" or self._effects.has_unknown_outcome
             if once and (reported := await self._effects.claim_node(node_type.declaration.outputs)) is not None:
                 return reported
+            if node_type.declaration.effect != "pure":
+                deny_in_replay(self._runtime, self._state.header)
             outcome = await node_type.run(self._call, self)
             if isinstance(outcome, Suspended):
                 return msgspec.structs.replace(outcome, untrusted=self.untrusted)
@@ -289,6 +292,7 @@ class EntryContext:
             return Failed(
                 "node_misused", "A node that is part of another node cannot start child runs.", retryable=False
             )
+        deny_in_replay(self._runtime, self._state.header)
         request = ChildRequest(
             key, workflow_id, mapping, inputs or {}, cause, variables, outputs, awaited, cascade, self.untrusted
         )
@@ -311,6 +315,9 @@ class EntryContext:
             self._buffered.add(Draft.of(external, self._node_id, content_trust="untrusted"))
             self._buffered.flush()
         self._is_untrusted = True
+
+    def check_may_request(self) -> None:
+        deny_in_replay(self._runtime, self._state.header)
 
     @property
     def limits(self) -> Limits:

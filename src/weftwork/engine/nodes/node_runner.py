@@ -87,7 +87,7 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
         try:
             outcome = node_type.run(call)
             if self.redactor is not None:
-                outcome = _check_question(self.redactor, node_id, outcome)
+                outcome = check_question(self.redactor, node_id, outcome)
             return input_of_outcome(self._runtime, state, call, outcome, self.redactor)
         except EvaluationPostponed:
             return None
@@ -186,7 +186,7 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
                 call = prepared
             outcome = await self._run_node(state, node_type, call, reporter)
             if self.redactor is not None:
-                outcome = _check_question(self.redactor, call.node_id, outcome)
+                outcome = check_question(self.redactor, call.node_id, outcome)
             return input_of_outcome(self._runtime, state, call, outcome, self.redactor)
         except asyncio.CancelledError:
             if reporter.stopped:
@@ -302,7 +302,7 @@ async def run_within(clock: RunClock, work: Awaitable[T], started_at: int, limit
         del task
 
 
-def _check_question(redactor: Redactor, node_id: str, outcome: NodeOutcome) -> NodeOutcome:
+def check_question(redactor: Redactor, node_id: str, outcome: NodeOutcome) -> NodeOutcome:
     """hide-07: the outcome, or a failure if the node requests an interrupt of which a person could read nothing."""
     if not isinstance(outcome, Suspended):
         return outcome

@@ -140,7 +140,7 @@ class Activity:
         return any(not each.resumes_after_crash for each in types) and (whole is None or whole.status != "open")
 
     def _update_timers(self, state: RunState) -> None:
-        self._deadline.start(state.started_at or state.header.created_at)
+        self._deadline.start(state.time_limit_start or state.header.created_at)
         self._timers.update(state)
 
 

@@ -13,17 +13,18 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from weftwork.engine.run.state_rows import changed_rows, projection_of
 from weftwork.ports.ids import Ids
 from weftwork.ports.node_outcome import NewChild
 from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.fold.data_flow import carries_untrusted, is_child_result_untrusted
 from weftwork.protocol.fold.fold import apply
-from weftwork.protocol.fold.state import RunState, is_parked, next_wake_at
-from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.json.canonical import encode_recorded, encode_stored
 from weftwork.protocol.media.asset_references import ASSET_WORD, referenced_assets
 from weftwork.protocol.privacy.credential_patterns import may_hold_credential
-from weftwork.protocol.privacy.redaction import Redactor, hidden_urls, visible_channel, visible_variable
+from weftwork.protocol.privacy.redaction import Redactor, hidden_urls
 from weftwork.protocol.privacy.value_paths import SENT_KINDS
 from weftwork.protocol.run.batch import (
     Batch,
@@ -37,9 +38,8 @@ from weftwork.protocol.run.batch import (
 from weftwork.protocol.run.child_runs import FAILED_WITH_PARENT, cascade_of, status_for_parent
 from weftwork.protocol.run.events import CATALOGUE, DOCUMENT_OVERHEAD, UNTRUSTED, Draft, Event, Fact, is_event_type
 from weftwork.protocol.run.header import Status
-from weftwork.protocol.run.interrupts import StoredSurface
 from weftwork.protocol.run.payloads import TIMESTAMP_MEMBERS, TURN_MEMBERS
-from weftwork.protocol.run.projection import InterruptListing, Projection, StateRow
+from weftwork.protocol.run.projection import Projection, StateRow
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.workflow.plan import Plan
 
@@ -133,7 +133,7 @@ class BatchBuilder:
             elif kind in TURN_MEMBERS and "ts" not in (turn := payload[TURN_MEMBERS[kind]]):
                 payload = {**payload, TURN_MEMBERS[kind]: {**turn, "ts": self._now}}
             if redactor is None and kind not in SENT_KINDS:
-                visible, encoded = payload, encode_stored(payload)
+                visible, encoded = payload, encode_recorded(payload)
                 bytes_ = len(encoded)
             else:
                 visible, encoded, bytes_ = self._redact_payload(sequence, draft, payload)
@@ -160,14 +160,14 @@ class BatchBuilder:
                 staged[at] = draft, encoded, payload, visible, size
             if encoded.find(ASSET_WORD) >= 0 or kind in _MEDIA_KINDS:
                 # Hidden values refer to assets as well, so the unmasked payload is searched.
-                whole = encoded if visible is payload else encode_stored(payload)
+                whole = encoded if visible is payload else encode_recorded(payload)
                 self._assets |= referenced_assets(whole, state.header.partition, kind in _MEDIA_KINDS)
             if kind == "run.failed":
-                self._error = encode_stored(visible["error"])
+                self._error = encode_recorded(visible["error"])
             elif kind == "run.completed":
-                self._outputs = self._outputs_for_parent = encode_stored(visible["outputs"])
+                self._outputs = self._outputs_for_parent = encode_recorded(visible["outputs"])
                 if self.redactor is not None and state.header.parent is not None:
-                    self._outputs_for_parent = encode_stored(self._payload_for_parent(kind, payload)["outputs"])
+                    self._outputs_for_parent = encode_recorded(self._payload_for_parent(kind, payload)["outputs"])
             if draft.child is not None:
                 self.children.append(draft.child)
             if draft.cancels:
@@ -184,20 +184,20 @@ class BatchBuilder:
         credential of a run gives it a redactor."""
         first = len(self._hidden)
         visible = payload if self.redactor is None else self._hide(self.redactor, sequence, draft, payload)
-        encoded = encode_stored(visible)
+        encoded = encode_recorded(visible)
         if draft.type in SENT_KINDS and self.redactor is None and may_hold_credential(encoded):
             redactor = Redactor(self._state.plan)
             if redactor.learn_credentials(draft.type, payload):
                 self.redactor = redactor
                 visible = self._hide(redactor, sequence, draft, payload)
-                encoded = encode_stored(visible)
+                encoded = encode_recorded(visible)
         return visible, encoded, len(encoded) + sum([len(each.value) for each in self._hidden[first:]])
 
     def _hide(self, redactor: Redactor, sequence: int, draft: Draft, payload: dict[str, Any]) -> dict[str, Any]:
         """The payload for the log. The values that it hides go into the batch."""
         visible, removed = redactor.hide_payload(draft.type, draft.node_id, payload)
         for pointer, value in removed:
-            self._hidden.append(HiddenValue(sequence, pointer, encode_stored(value)))
+            self._hidden.append(HiddenValue(sequence, pointer, encode_recorded(value)))
             self._assets |= referenced_assets(self._hidden[-1].value, self._state.header.partition)
         self._state.hidden_media += hidden_urls(draft.type, removed)
         return visible
@@ -286,125 +286,19 @@ class BatchBuilder:
         return values if redactor is None else redactor.visible_value(values)
 
     def _projection(self) -> Projection:
-        state = self._state
-        parked = is_parked(state)
-        return Projection(
-            status=state.status,
-            last_sequence=state.last_sequence,
-            started_at=state.started_at,
-            completed_at=state.completed_at,
-            current_node=state.current_node,
-            error=self._error,
-            executions=state.executions,
-            outputs=self._outputs,
-            parked=parked,
-            wake_at=next_wake_at(state, self._duration) if parked else None,
-        )
+        return projection_of(self._state, self._duration, self._error, self._outputs)
 
     def _rows(self) -> tuple[StateRow, ...]:
         state = self._state
         if not state.changed_rows:
             return ()
-        rows = [
-            StateRow(kind, name, encode_stored(self._row_value(kind, name)), self._interrupt_listing(kind, name))
-            for kind, name in sorted(state.changed_rows)
-        ]
+        rows = changed_rows(state, self.redactor)
         state.changed_rows.clear()
         for row in rows:
             if row.value.find(ASSET_WORD) >= 0:
                 # The default value of a variable is in no event, so its row is searched for assets as well.
                 self._assets |= referenced_assets(row.value, state.header.partition)
-        return tuple(rows)
-
-    def _row_value(self, kind: str, name: str) -> Any:
-        state = self._state
-        if kind == "node":
-            return self._node_row(name)
-        if kind == "variable":
-            value = visible_variable(state.plan, name, state.variables[name])
-            return value if name in state.plan.sensitive_variables else self._redact(value)
-        if kind == "channel":
-            value = visible_channel(state.plan, name, state.channels[name].value)
-            return value if name in state.plan.taint.channels else self._redact(value)
-        if kind == "artifact":
-            artifact = state.artifacts[name]
-            return {
-                "artifactType": artifact.artifact_type,
-                "nodeId": artifact.node_id,
-                "version": artifact.version,
-                "sequence": artifact.sequence,
-            }
-        if kind == "agent":
-            return state.agents[name]
-        if kind == "kin":
-            return state.children_started
-        return self._interrupt_row(name)
-
-    def _interrupt_row(self, name: str) -> dict[str, Any]:
-        """An interrupt as snapshots and listings show it."""
-        interrupt = self._state.interrupts[name]
-        row: dict[str, Any] = {
-            "interruptId": name,
-            "nodeId": interrupt.node_id,
-            "kind": interrupt.kind,
-            "key": interrupt.key,
-            "status": interrupt.status,
-            "requestedAt": iso(interrupt.requested_at),
-        }
-        if interrupt.status == "open":
-            content: dict[str, Any] = {"data": interrupt.data}
-            if interrupt.resume_schema is not None:
-                content["resumeSchema"] = interrupt.resume_schema
-            if self.redactor is not None:
-                content = self.redactor.visible_interrupt(interrupt.node_id, interrupt.kind, content)
-            row |= content
-            if interrupt.surface is not None:
-                row["surface"] = self._surface_member(interrupt.node_id, interrupt.surface)
-            if interrupt.due is not None:
-                row |= {"timeoutMs": interrupt.timeout_ms, "dueAt": iso(interrupt.due)}
-            if interrupt.reminders_sent:
-                row["remindersSent"] = interrupt.reminders_sent
-        elif interrupt.status == "resolved" and (resolution := self._state.resolutions.get(interrupt.key)) is not None:
-            optional = {
-                "resolvedBy": self._redact(resolution.by),
-                "outcome": resolution.outcome,
-                "reason": resolution.reason,
-            }
-            row |= {
-                "resolvedAt": iso(resolution.at),
-                **{name: each for name, each in optional.items() if each is not None},
-            }
-        if interrupt.votes:
-            votes = interrupt.votes.items()
-            row["votes"] = [{"voter": self._redact(voter), "action": action} for voter, action in votes]
-        if interrupt.status != "open" and interrupt.surface is not None:
-            row |= interrupt.surface.reference
-        return row
-
-    def _surface_member(self, node_id: str, stored: StoredSurface) -> dict[str, Any]:
-        payload = stored.shown_payload
-        return stored.member(payload if self.redactor is None else self.redactor.visible_surface(node_id, payload))
-
-    def _interrupt_listing(self, kind: str, name: str) -> InterruptListing | None:
-        interrupt = self._state.interrupts[name] if kind == "interrupt" else None
-        if interrupt is None or interrupt.status != "open":
-            return None
-        return InterruptListing(interrupt.kind, interrupt.node_id, interrupt.requested_at, interrupt.due)
-
-    def _node_row(self, node_id: str) -> dict[str, Any]:
-        """A node's entry in nodeStates of the snapshot: its status, without inputs and outputs."""
-        node = self._state.nodes[node_id]
-        row: dict[str, Any] = {"status": node.status}
-        if node.attempt:
-            row["attempt"] = node.attempt
-        if (wait := node.provider_wait) is not None:
-            row |= wait.members
-        if node.error is not None:
-            row["error"] = node.error if self.redactor is None else self.redactor.visible_error(node_id, node.error)
-        return row
-
-    def _redact(self, value: Any) -> Any:
-        return value if self.redactor is None else self.redactor.visible_value(value)
+        return rows
 
 
 def make_redactor(state: RunState, credentials: bool = True) -> Redactor | None:
@@ -434,4 +328,4 @@ def hide_inputs(plan: Plan, inputs: dict[str, Any]) -> tuple[dict[str, Any], tup
     redactor = Redactor(plan)
     redactor.learn_inputs(inputs)
     visible, removed = redactor.hide_inputs(inputs)
-    return visible, tuple(HiddenValue(-1, pointer, encode_stored(value)) for pointer, value in removed)
+    return visible, tuple(HiddenValue(-1, pointer, encode_recorded(value)) for pointer, value in removed)

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from typing import Any, Final
 
@@ -14,11 +14,13 @@ from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.json.pointers import escape_token
 from weftwork.protocol.limits import LOOP_SLICE_UNITS, STATE_TOO_LARGE
 from weftwork.protocol.privacy.credential_patterns import may_hold_credential
-from weftwork.protocol.privacy.redaction import hidden_urls, reveal
+from weftwork.protocol.privacy.redaction import hidden_places, hidden_urls, reveal
+from weftwork.protocol.run.batch import MAX_SEQUENCE, HiddenValue
 from weftwork.protocol.run.events import Event, Fact
-from weftwork.protocol.run.header import RunHeader
+from weftwork.protocol.run.header import RunHeader, RunKey
 from weftwork.protocol.run.payloads import VariableChanged
 from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.workflow.plan import Plan
@@ -33,6 +35,10 @@ MAX_UNITS_PER_TURN: Final = LOOP_SLICE_UNITS // 2
 """Cost of conditions after which a replay yields. The conditions behind one node cost up to a slice more."""
 
 
+INPUTS_SEQUENCE: Final = -1
+"""The sequence of the hidden values of the inputs."""
+
+
 class RunTooLarge(Exception):
     """A run cannot be loaded, because it exceeds the limit of this code."""
 
@@ -43,60 +49,133 @@ class RunTooLarge(Exception):
 
 
 async def load_state(
-    eventlog: EventLog, header: RunHeader, plan: Plan, most: int | None = None, share: LoopShare | None = None
+    eventlog: EventLog,
+    header: RunHeader,
+    plan: Plan,
+    most: int | None = None,
+    share: LoopShare | None = None,
+    until: int | None = None,
 ) -> RunState:
-    """Fold the whole log, page by page: no more than one page of it is in memory.
+    """Fold the log, page by page: no more than one page of it is in memory.
 
-    With `share`, waits for turns on the event loop between costly conditions. Raises RunTooLarge as soon as the state
-    is larger than `most`, if that is set, and StoreUnavailable.
+    With `until`, only events with sequence <= `until` are folded, and hidden values of later events are not learnt: the
+    state is that of a log that ends there. With `share`, waits for turns on the event loop between costly conditions.
+    Raises RunTooLarge as soon as the state is larger than `most`, if that is set, and StoreUnavailable.
     """
-    removed: defaultdict[int, list[tuple[str, Any]]] = defaultdict(list)
-    hidden_bytes: defaultdict[int, int] = defaultdict(int)
-    credentials: list[Any] = []
-    for hidden in await eventlog.hidden_values(header.key):
-        value = msgspec.json.decode(hidden.value)
-        removed[hidden.sequence].append((hidden.pointer, value))
-        hidden_bytes[hidden.sequence] += len(hidden.value)
-        if len(credentials) < MAX_LEARNT_VALUES and may_hold_credential(hidden.value):
-            credentials.append(value)
-    inputs = header.inputs
-    if -1 in removed:
-        # A deep copy, because the header is shown to readers and must keep its masks.
-        inputs: dict[str, Any] = reveal(deepcopy(header.inputs), removed[-1])
+    hidden = await eventlog.hidden_values(header.key)
+    state = initial_state(plan, header, hidden)
+    await fold_log(eventlog, state, hidden, most, share, until)
+    return state
+
+
+def initial_state(plan: Plan, header: RunHeader, hidden: list[HiddenValue]) -> RunState:
+    """The state of a run before its first event, with the hidden values of its inputs restored."""
+    removed = HiddenOfEvent(each for each in hidden if each.sequence == INPUTS_SEQUENCE)
+    # A deep copy, because the header is shown to readers and must keep its masks.
+    inputs: dict[str, Any] = header.first_inputs
+    if removed.values:
+        inputs = reveal(deepcopy(inputs), removed.values)
     state = RunState(plan, header, inputs)
-    state.hidden_credentials = credentials
-    # Restore what the redactor had learnt: inputs, variables and outputs. Other members, such as messages of nodes that
-    # hide their outputs, were hidden as a whole and not learnt.
-    state.hidden_values = [
-        value
-        for number in sorted(removed)
-        for at, value in removed[number]
-        if plan.has_sensitive_data and (number == -1 or at == "/next" or at.startswith(("/outputs/", "/inputs/")))
-    ]
-    del state.hidden_values[MAX_LEARNT_VALUES:]
-    units = 0
-    is_last = False
-    while not is_last:
-        page = await eventlog.read(header.key, state.last_sequence, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES)
+    _learn_hidden(state, removed, frozenset(f"/{escape_token(name)}" for name in plan.sensitive_variables))
+    return state
+
+
+async def fold_log(
+    eventlog: EventLog,
+    state: RunState,
+    hidden: list[HiddenValue],
+    most: int | None = None,
+    share: LoopShare | None = None,
+    until: int | None = None,
+    source: RunKey | None = None,
+) -> int:
+    """Fold the events after `state.last_sequence` into the state; arguments and errors as for `load_state`. Returns the
+    size of these events.
+
+    The log is that of `source`, if the state is that of a replay, else that of the run. `hidden` holds at least the
+    hidden values of these events, ordered by sequence.
+    """
+    key, last = source or state.header.key, MAX_SEQUENCE if until is None else until
+    removed = hidden_by_event(hidden, state.last_sequence, last)
+    units = state.condition_units
+    total = 0
+    is_first = True
+    while state.last_sequence < last:
+        limit = min(REPLAY_PAGE_EVENTS, last - state.last_sequence)
+        page = await eventlog.read(key, state.last_sequence, limit, REPLAY_PAGE_BYTES)
         # Only a page that reaches a bound can have others behind it, so a short log is one read and not two.
-        is_last = len(page) < REPLAY_PAGE_EVENTS and sum([each.size for each in page]) < REPLAY_PAGE_BYTES
-        if state.last_sequence >= 0:
+        size = sum([each.size for each in page])
+        total += size
+        if len(page) < limit and size < REPLAY_PAGE_BYTES:
+            last = page[-1].sequence if page else state.last_sequence
+        if not is_first:
             # Folding a page may take long, and the store may answer without yielding.
             await asyncio.sleep(0)
+        is_first = False
         for event in page:
-            fact = fact_of_event(event, removed.get(event.sequence, ()), hidden_bytes.get(event.sequence, 0))
-            if event.type == VariableChanged.event_type and event.sequence in removed:
-                state.hidden_variables.append((fact.payload["name"], fact.payload.get("next")))
-            if event.sequence in removed:
-                state.hidden_media += hidden_urls(event.type, removed[event.sequence])
-            apply(state, fact)
+            fold_event(state, event, removed.get(event.sequence))
             if most is not None and state.live_bytes > most:
                 raise RunTooLarge(STATE_TOO_LARGE, state.live_bytes)
             if share is not None and state.condition_units - units >= MAX_UNITS_PER_TURN:
                 units = state.condition_units
-                await share.turn(header.partition, MAX_UNITS_PER_TURN)
+                await share.turn(state.header.partition, MAX_UNITS_PER_TURN)
     del state.hidden_variables[:-MAX_LEARNT_VALUES]
-    return state
+    return total + sum([each.size for each in removed.values()])
+
+
+def fold_event(state: RunState, event: Event, hidden: "HiddenOfEvent | None") -> Fact:
+    """Fold one event into the state; returns the event with its hidden values restored."""
+    if hidden is None:
+        fact = fact_of_event(event)
+        apply(state, fact)
+        return fact
+    plan = state.plan
+    fact = fact_of_event(event, hidden.values, hidden.size)
+    _learn_hidden(state, hidden, hidden_places(plan, fact))
+    if event.type == VariableChanged.event_type and fact.payload["name"] in plan.sensitive_variables:
+        state.hidden_variables.append((fact.payload["name"], fact.payload.get("next")))
+    state.hidden_media += hidden_urls(event.type, hidden.values)
+    apply(state, fact)
+    return fact
+
+
+def hidden_by_event(hidden: list[HiddenValue], after: int, last: int) -> dict[int, "HiddenOfEvent"]:
+    """The hidden values of the events after `after`, up to `last`, by sequence."""
+    removed: defaultdict[int, HiddenOfEvent] = defaultdict(HiddenOfEvent)
+    for each in hidden:
+        if after < each.sequence <= last:
+            removed[each.sequence].add(each)
+    return removed
+
+
+class HiddenOfEvent:
+    """The hidden values of one event by pointer, their size, and those among them that may hold a credential."""
+
+    __slots__ = ("credentials", "size", "values")
+
+    def __init__(self, hidden: Iterable[HiddenValue] = ()) -> None:
+        self.values: list[tuple[str, Any]] = []
+        self.credentials: list[Any] = []
+        self.size = 0
+        for each in hidden:
+            self.add(each)
+
+    def add(self, hidden: HiddenValue) -> None:
+        value = msgspec.json.decode(hidden.value)
+        self.values.append((hidden.pointer, value))
+        self.size += len(hidden.value)
+        if may_hold_credential(hidden.value):
+            self.credentials.append(value)
+
+
+def _learn_hidden(state: RunState, hidden: HiddenOfEvent, places: frozenset[str]) -> None:
+    """Add what the redactor had learnt from an event to the state: credentials, and the values at these places. Other
+    members were hidden because they contain a copy, or as a whole, and were not learnt."""
+    if hidden.credentials:
+        state.hidden_credentials += hidden.credentials[: MAX_LEARNT_VALUES - len(state.hidden_credentials)]
+    if places and len(state.hidden_values) < MAX_LEARNT_VALUES:
+        learnt = [value for at, value in hidden.values if at in places]
+        state.hidden_values += learnt[: MAX_LEARNT_VALUES - len(state.hidden_values)]
 
 
 async def reload_run(

@@ -75,7 +75,8 @@ class EventLog(Protocol):
 
         With `record`: if its slot is taken, return SlotTaken. With `exclusive`: if a run of the same partition and
         scope has not ended, return ScopeTaken with the oldest. The slot is checked first. Raises HostFault for a
-        run id in use, a record of another partition, or a first batch that `check_first_batch` refuses.
+        run id in use, a record of another partition, or a first batch that `check_first_batch` refuses. A fork
+        with a prefix is created with `Forks.create`.
         """
         ...
 

@@ -5,8 +5,8 @@ Atomicity: `create` is one transaction: the copy, the first batch, and the idemp
 cannot be deleted or pruned while it is copied.
 Cancellation: cancelling the caller does not cancel a write. It may or may not have happened: read it back.
 Tenancy: a fork is in the partition of its source. A source of another partition does not exist.
-Cost: `create` costs a step per copied event, within the store. A fork shares nothing with its source afterwards, so
-that each of them can be deleted alone.
+Cost: `create` costs a step per copied event, within the store, and delays other writes meanwhile. A fork shares nothing
+with its source afterwards, so that each of them can be deleted alone. `forks_of` does not depend on other runs.
 """
 
 from typing import Protocol
@@ -35,13 +35,19 @@ class Forks(Protocol):
         these events and of the inputs. The references to assets, all of them. The batch follows at `from_seq`, and its
         projection and rows are those of the whole log; it may have no events.
 
-        With `record`: if its slot is taken, which is checked first, return SlotTaken. Raises SourceMissing, or
-        HostFault for a run id in use, a record of another partition, or a first batch that `check_first_batch` refuses
-        after the prefix.
+        With `record`: if its slot is taken, return SlotTaken. Raises SourceMissing, or HostFault for a run id in use,
+        a record of another partition, or a header or first batch that `check_first_fork_batch` refuses. The slot is
+        checked first, then the source.
+
+        A fork with `from_seq` 0 has no prefix. It may also be created with `EventLog.create`, and is then found by
+        `forks_of` as well, with nothing of its source.
         """
         ...
 
     async def forks_of(self, run: RunKey, after: RunKey | None, limit: int) -> list[StoredRun]:
-        """The forks of a run that exist, after the fork `after`, without outputs and state rows. The source may have
-        been deleted."""
+        """The forks of a run that exist, at most `limit` after the fork `after`, without outputs and state rows.
+
+        The source may have been deleted. A deleted fork stays valid as `after` until `RunRetention.forget_deleted`
+        removes its position; the page after an unknown run, or one of another partition, is empty.
+        """
         ...

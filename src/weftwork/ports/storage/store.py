@@ -12,6 +12,7 @@ from weftwork.ports.storage.assets import AssetIndex
 from weftwork.ports.storage.child_runs import ChildRuns
 from weftwork.ports.storage.definitions import Definitions
 from weftwork.ports.storage.event_log import EventLog
+from weftwork.ports.storage.forks import Forks
 from weftwork.ports.storage.idempotency import IdempotencyRecords
 from weftwork.ports.storage.retention import RunRetention
 from weftwork.ports.storage.run_queries import RunQueries
@@ -24,6 +25,7 @@ class Store(Protocol):
     log: EventLog
     queries: RunQueries
     child_runs: ChildRuns
+    forks: Forks
     records: IdempotencyRecords
     retention: RunRetention
     definitions: Definitions

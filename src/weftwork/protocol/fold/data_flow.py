@@ -362,11 +362,19 @@ def mark_untrusted(state: RunState, fact: Fact) -> None:
         known.answers.add(state.interrupts[payload["interruptId"]].key)
 
 
+def given_untrusted(header: RunHeader) -> tuple[str, ...]:
+    """trust-05 (RFC 0143): the inputs of a child run, or of a fork of one, that its parent had from untrusted
+    content."""
+    if header.parent is not None:
+        return header.parent.untrusted
+    return header.fork.untrusted if header.fork is not None else ()
+
+
 def initialize_trust(state: RunState) -> None:
     """trust-05 (RFC 0143), trust-09: marks the inputs of a run whose `run.started` is untrusted: all of them inside an
     untrusted boundary, else those that were untrusted in the parent of a child run."""
     header = state.header
-    given = () if header.parent is None else header.parent.untrusted
+    given = given_untrusted(header)
     names = frozenset(state.inputs if is_untrusted_boundary(header.configurable) else given)
     state.untrusted = UntrustedValues({name: {INITIAL_STAMP} for name in names}, inputs=names)
 

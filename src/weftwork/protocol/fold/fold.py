@@ -12,12 +12,14 @@ from weftwork.protocol.envelopes.handling import NODE_CAPS
 from weftwork.protocol.fold.channel_state import Stamp, initial_channel, reduce_write
 from weftwork.protocol.fold.data_flow import initialize_trust, mark_untrusted
 from weftwork.protocol.fold.facts import NODE_CHANGES, OTHER_CHANGES
+from weftwork.protocol.fold.fork_facts import continue_from_past
 from weftwork.protocol.fold.live_size import hold, hold_channel
 from weftwork.protocol.fold.state import Artifact, NodeState, RunState, RunStop
 from weftwork.protocol.fold.traversal import schedule_entry_node
 from weftwork.protocol.fold.variable_views import initial_view
 from weftwork.protocol.run.events import (
     CANCEL_REQUESTED,
+    FORKED,
     LIMIT_BREACHED,
     PAUSE_REQUESTED,
     TERMINAL_TYPES,
@@ -60,6 +62,8 @@ def apply(state: RunState, fact: Fact) -> None:
     if fact.timestamp > state.last_event_at:
         # Logs of earlier versions contain timestamps that decrease.
         state.last_event_at = fact.timestamp
+    if state.unapplied and fact.sequence in state.unapplied:
+        return
     kind = fact.type
     state.status = next_status(state.status, kind)
     if fact.content_trust == UNTRUSTED:
@@ -223,6 +227,13 @@ def _version_pinned(state: RunState, fact: Fact) -> None:
     state.versions.setdefault(fact.payload["changeId"], fact.payload["version"])
 
 
+def _replay_diverged(state: RunState, fact: Fact) -> None:
+    """replay-04 (OpenWOP replay): the log of a replay may also repeat such an event of its source."""
+    fork = state.header.fork
+    if fork is not None and fork.run_id == fact.payload["sourceRunId"]:
+        state.diverged_at = fact.sequence
+
+
 def _artifact_created(state: RunState, fact: Fact) -> None:
     payload = fact.payload
     name = payload["artifactId"]
@@ -236,6 +247,7 @@ _CHANGES: Final[dict[str, Callable[[RunState, Fact], None]]] = {
     "run.started": _run_started,
     **dict.fromkeys(TERMINAL_TYPES, _run_ended),
     CANCEL_REQUESTED: _cancel_requested,
+    FORKED: continue_from_past,
     PAUSE_REQUESTED: _pause_requested,
     "run.paused": _run_paused,
     "run.resumed": _run_resumed,
@@ -246,6 +258,7 @@ _CHANGES: Final[dict[str, Callable[[RunState, Fact], None]]] = {
     "channel.written": _channel_written,
     "version.pinned": _version_pinned,
     "artifact.created": _artifact_created,
+    "replay.diverged": _replay_diverged,
     **OTHER_CHANGES,
 }
 

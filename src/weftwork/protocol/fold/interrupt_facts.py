@@ -20,7 +20,15 @@ def _interrupt_requested(state: RunState, fact: Fact) -> None:
     payload = fact.payload
     kind, key, data = payload["kind"], payload["key"], payload["data"]
     state.open_interrupts[name] = state.interrupts[name] = InterruptState(
-        name, node_id, kind, key, data, fact.timestamp, payload.get("resumeSchema"), payload.get("timeoutMs")
+        name,
+        node_id,
+        kind,
+        key,
+        data,
+        fact.timestamp,
+        payload.get("resumeSchema"),
+        payload.get("timeoutMs"),
+        untrusted=fact.content_trust == UNTRUSTED,
     )
     hold(state, ("interrupt", name), fact.size)
     state.changed_rows.add(("interrupt", name))

@@ -36,6 +36,7 @@ HELD_TYPES: Final = frozenset(
     events.ORCHESTRATOR_DECIDED,
     events.MODEL_ANSWERED,
     events.ENVELOPE_RECORDED,
+    events.FORKED,
 }
 """The event types whose payload the state holds."""
 ERROR_TYPES: Final = frozenset({"node.failed", "node.retried"})

@@ -175,6 +175,8 @@ class RunState(msgspec.Struct, eq=False):
     header: RunHeader
     inputs: dict[str, Any]
     """The caller's inputs with hidden values resolved; the header contains them masked."""
+    unapplied: frozenset[int] = frozenset()
+    """Events that change nothing: see `Fork.unapplied`."""
     hidden_values: list[Any] = []
     """Hidden values of the log, oldest first. Filled only when a log is loaded from the store."""
     hidden_variables: list[tuple[str, Any]] = []
@@ -188,6 +190,8 @@ class RunState(msgspec.Struct, eq=False):
     last_event_at: int = 0
     """The latest time of an event, or the creation of the run before there is one."""
     started_at: int | None = None
+    forked_at: int | None = None
+    """When the branch began to act; None for other runs."""
     completed_at: int | None = None
     paused_at: int | None = None
     """When the pause was requested, which is before it takes effect if running nodes end first."""
@@ -254,6 +258,8 @@ class RunState(msgspec.Struct, eq=False):
     versions: dict[str, int] = {}
     """Pinned versions by the id of the change."""
     executions: int = 0
+    diverged_at: int | None = None
+    """In a replay, the sequence at which it left the log of its source."""
     stop: RunStop | None = None
     untrusted: UntrustedValues | None = None
     live_bytes: int = 0
@@ -269,8 +275,15 @@ class RunState(msgspec.Struct, eq=False):
         self.last_event_at = self.header.created_at
         if self.header.expression_limits is not None:
             self.condition_limit = self.header.expression_limits.condition_work
+        if self.header.fork is not None:
+            self.unapplied = frozenset(self.header.fork.unapplied)
         if self.plan.loops:
             self.unsettled_in_loop = {number: len(loop.body) for number, loop in enumerate(self.plan.loops)}
+
+    @property
+    def time_limit_start(self) -> int | None:
+        """The time from which the time limit of the run counts; None if it has not started."""
+        return self.started_at if self.forked_at is None else self.forked_at
 
     @property
     def is_terminal(self) -> bool:
@@ -348,7 +361,8 @@ def next_wake_at(state: RunState, limit: int | None) -> int | None:
     In a paused run only the last two count. While a run is about to pause, no node is retried, and nodes that wait for
     children or for a model provider do not time out.
     """
-    times = [state.started_at + limit + 1] if limit is not None and state.started_at is not None else []
+    start = state.time_limit_start
+    times = [start + limit + 1] if limit is not None and start is not None else []
     for interrupt in state.open_interrupts.values():
         times += [when for when in (interrupt.due, interrupt.next_reminder) if when is not None]
     if state.status == "paused":

@@ -38,6 +38,14 @@ class _WriteTable:
         self.sizes: dict[str, int] = {}
         self.count = 0
 
+    def copy(self) -> "_WriteTable":
+        """A copy that shares the written values."""
+        table = _WriteTable({})
+        table.initial = self.initial
+        table.by_name = {name: list(writes) for name, writes in self.by_name.items()}
+        table.prune_at, table.sizes, table.count = dict(self.prune_at), dict(self.sizes), self.count
+        return table
+
 
 class VariableView:
     """The variables that one node sees. Immutable; `with_write` and `merged_with` return new views."""
@@ -89,6 +97,31 @@ class VariableView:
         insort(writes.by_name.setdefault(name, []), (stamp, number, value, size))
         writes.sizes[name] = writes.sizes.get(name, 0) + size
         return VariableView(writes, self._visible | 1 << number)
+
+    def replace_value(self, name: str, value: Any) -> None:
+        """Give a variable this value in all views that share their writes with this one. The stamps stay, so that later
+        writes win as before."""
+        if self is EMPTY_VIEW:
+            return
+        table = self._writes
+        table.initial[name] = (INITIAL_STAMP, value)
+        if name in table.by_name:
+            table.by_name[name] = [(stamp, number, value, size) for stamp, number, _, size in table.by_name[name]]
+
+    def copy_into(self, tables: dict[int, _WriteTable]) -> "VariableView":
+        """The same view over a copy of its table of writes. `tables` holds the copies by the id of the table, so that
+        views which share a table still share one."""
+        if self is EMPTY_VIEW:
+            return self
+        copy = tables.get(id(self._writes))
+        if copy is None:
+            copy = tables[id(self._writes)] = self._writes.copy()
+        return VariableView(copy, self._visible)
+
+    @property
+    def write_count(self) -> int:
+        """The number of writes in the table of the view."""
+        return sum([len(writes) for writes in self._writes.by_name.values()])
 
     def needs_pruning(self, name: str) -> bool:
         """Whether a variable has enough writes that `prune` is worth its cost."""

@@ -40,6 +40,7 @@ class SurfaceForm(msgspec.Struct, frozen=True):
     """The interrupt, as its listing or its link shows it."""
     payload: Any = None
     trust: Trust = TRUSTED
+    """The trust of everything that is shown."""
     bound: BoundSurface | None = None
     """The surface that the node sent, if it can be rendered."""
     derived: DerivedSurface | None = None
@@ -52,6 +53,12 @@ class SurfaceForm(msgspec.Struct, frozen=True):
         if self.bound is not None:
             return self.bound.surface
         return self.derived.surface if self.derived is not None else None
+
+    @property
+    def answer_trust(self) -> Trust:
+        """The trust of an answer. What a person chose from untrusted content that a node put into a form is untrusted;
+        with the host's own form, the person answers the question itself."""
+        return TRUSTED if self.bound is None else self.trust
 
     @property
     def place(self) -> tuple[str, str]:
@@ -207,13 +214,17 @@ def a2ui_messages(document: dict[str, Any]) -> list[dict[str, Any]] | None:
     return to_messages(surface, **names, disabled_actions=disabled)
 
 
-def at_values(fault: ClientFault) -> ClientFault:
-    """The error of an answer, with its pointer into the values of the action."""
+def at_values(fault: ClientFault, form: SurfaceForm) -> ClientFault:
+    """The error of an answer to this form, with its pointer into the values of the action."""
     details = fault.details or {}
     pointer = details.get("pointer")
     if not isinstance(pointer, str) or not pointer.startswith(_ANSWER):
         return fault
     place = pointer.removeprefix(_ANSWER).removeprefix("/answers")
+    if form.question["kind"] == "approval":
+        place = "/feedback" if place == "/refineFeedback/text" else place
+        # The host's own form has one field for the whole of it.
+        place = place.removeprefix("/editedArtifactData") if form.bound is not None else place
     return ClientFault(fault.code, fault.message, {**details, "pointer": f"/values{place}"}, status=fault.status)
 
 
@@ -244,11 +255,12 @@ def bound_form(question: dict[str, Any], by_link: bool = False) -> SurfaceForm |
 
 
 def derived_form(question: dict[str, Any], by_link: bool = False) -> SurfaceForm:
-    """surf-21: the form that the host derives. Its id is that of the interrupt."""
+    """surf-21: the form that the host derives. Its id is that of the interrupt, and its trust that of the question."""
     derived = derive_surface(question)
+    trust: Trust = question.get("contentTrust", TRUSTED)
     if isinstance(derived, Underivable):
-        return SurfaceForm(question["interruptId"], question, closed_reason=derived.reason)
+        return SurfaceForm(question["interruptId"], question, trust=trust, closed_reason=derived.reason)
     # A link cannot do all that a key can.
     reason = derived.plan.closed_reason if by_link else ""
     payload = surface_payload(derived.surface)
-    return SurfaceForm(question["interruptId"], question, payload, derived=derived, closed_reason=reason)
+    return SurfaceForm(question["interruptId"], question, payload, trust, derived=derived, closed_reason=reason)

@@ -12,7 +12,10 @@ import msgspec
 from weftwork.protocol.json.values import is_array, is_object
 
 encode_stored: Final = msgspec.json.Encoder(order="deterministic").encode
-"""Compact, deterministic JSON for the log: equal values give equal bytes, and number types are kept (1.0 stays 1.0)."""
+"""Compact, deterministic JSON to compare values: equal values give equal bytes, and number types are kept (1.0 stays
+1.0)."""
+encode_recorded: Final = msgspec.json.Encoder().encode
+"""Compact JSON for the log and for definitions. Members keep the order of their author, in which people read them."""
 _quote = json.JSONEncoder(ensure_ascii=False).encode
 
 

@@ -142,6 +142,32 @@ def referenced_assets(document: bytes, partition: str, inline: bool = False) -> 
     return frozenset(digests)
 
 
+def replace_asset_tokens(document: bytes) -> bytes:
+    """An encoded document with each asset token replaced by the digest, the media type and the name of its asset. Two
+    runs with the same media are equal in this form, although their tokens differ."""
+    return document if document.find(ASSET_WORD) < 0 else _ASSET_REFERENCE.sub(_name_asset, document)
+
+
+def rename_asset_tokens(text: str, name: Callable[[str, AssetToken], str]) -> str:
+    """The text with each asset token in a URL replaced by what `name` returns for it."""
+    if _TOKEN_MARK not in text:
+        return text
+
+    def rename(match: re.Match[str]) -> str:
+        token = decode_asset_token(match[0])
+        return match[0] if token is None else name(match[0], token[0])
+
+    return _TOKEN_IN_URL.sub(rename, text)
+
+
+def _name_asset(match: re.Match[bytes]) -> bytes:
+    token = None if match[2] is None else decode_asset_token(match[2].decode())
+    if token is None:
+        return match[0]
+    name = f"assets/{token[0].sha256.hex()} {token[0].media_type} {token[0].name}"
+    return msgspec.json.encode(name)[1:-1]
+
+
 def rewrite_around_tokens(text: str, change: Callable[[str], str]) -> str:
     """media-55 (RFC 0055 C): apply `change` to the text, but keep every asset token in it unchanged."""
     if _TOKEN_MARK not in text or "\0" in text:

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET
 
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.canonical import encode_recorded
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.run.events import MODEL_ANSWERED, Event
@@ -147,7 +147,7 @@ def _mask_event(event: Event, partition: str) -> Event:
                 ]
         if "requestKeys" in payload:
             payload["requestKeys"] = _mask_like(payload["requestKeys"], marker)
-        encoded = encode_stored(payload)
+        encoded = encode_recorded(payload)
         event.masked = msgspec.structs.replace(event, payload=encoded, frames=None, masked=None, _document=None)
     return event.masked
 
@@ -207,7 +207,7 @@ def clean_struct(value: _StructT) -> _StructT:
 def is_encodable(value: Any) -> bool:
     """Whether the value can be encoded as JSON that the strict decoder accepts."""
     try:
-        decode(encode_stored(value))
+        decode(encode_recorded(value))
     except (ClientFault, TypeError, ValueError, RecursionError):
         return False
     return True

@@ -28,7 +28,7 @@ from weftwork.protocol.privacy.credential_redaction import CredentialMatcher
 from weftwork.protocol.privacy.questions import QuestionMatcher, is_answerable, is_question
 from weftwork.protocol.privacy.secret_matcher import SecretMatcher, redaction_marker
 from weftwork.protocol.run.effects import is_outcome_interrupt
-from weftwork.protocol.run.events import ORCHESTRATOR_DECIDED, is_author_event_type
+from weftwork.protocol.run.events import FORKED, ORCHESTRATOR_DECIDED, Fact, is_author_event_type
 from weftwork.protocol.workflow.plan import Plan, is_hidden_output
 
 MAX_EXACT_VALUES: Final = 1_000
@@ -217,7 +217,7 @@ class Redactor:
 
     def _hidden_places(self, kind: str, node_id: str | None, payload: dict[str, Any]) -> dict[str, str]:
         """The pointers of values that are hidden whole, each with the name for its marker."""
-        if kind == "run.started":
+        if kind in ("run.started", FORKED):
             return {f"/inputs/{escape_token(name)}": name for name in self._plan.sensitive_variables}
         if kind == "channel.written" and payload["channel"] in self._plan.taint.channels:
             self._learn_channel(payload["channel"], payload.get("value"))
@@ -325,6 +325,23 @@ class Redactor:
             is_whole = at in search.hidden_whole
             removed.append((at, _value_at(value, split_pointer(at.removeprefix(pointer))) if is_whole else hidden))
         return visible
+
+
+def hidden_places(plan: Plan, fact: Fact) -> frozenset[str]:
+    """hide-03: the pointers of the values of an event that the redactor of a run has learnt: those of sensitive
+    variables and of hidden outputs. What is hidden elsewhere in the event is a copy."""
+    kind, payload = fact.type, fact.payload
+    if not plan.has_sensitive_data:
+        return frozenset()
+    if kind == "run.started":
+        return frozenset([f"/inputs/{escape_token(name)}" for name in plan.sensitive_variables])
+    if kind == "variable.changed":
+        return frozenset({"/next"} if payload["name"] in plan.sensitive_variables else ())
+    if kind == "node.completed" and fact.node_id in plan.nodes:
+        ports: dict[str, Any] = payload.get("outputs", {})
+        hidden = [port for port in ports if is_hidden_output(plan.nodes, fact.node_id, port)]
+        return frozenset([f"/outputs/{escape_token(port)}" for port in hidden])
+    return frozenset()
 
 
 def hidden_urls(kind: str, removed: RemovedValues) -> list[str]:

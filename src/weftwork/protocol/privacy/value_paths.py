@@ -53,7 +53,7 @@ QUESTION_KINDS: Final = frozenset(
 """Event types with a text that a person has to read. Sensitive values are cut out of it instead."""
 
 VALUE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
-    "run.started": ("inputs",),
+    **dict.fromkeys(("run.started", events.FORKED), ("inputs",)),
     "run.completed": ("outputs",),
     **dict.fromkeys(("run.cancelled", "run.paused", "run.resumed"), ("reason",)),
     **dict.fromkeys((events.CANCEL_REQUESTED, events.PAUSE_REQUESTED), ("reason",)),
@@ -84,7 +84,7 @@ SENT_KINDS: Final = frozenset(
         *("variable.changed", "channel.written", "interrupt.resolved", "clarification.resolved"),
         *("approval.received", "approval.granted", "approval.rejected", "approval.overridden", events.APPROVAL_REMARK),
         *("conversation.exchanged", "run.cancelled", "run.paused", "run.resumed"),
-        *(events.CANCEL_REQUESTED, events.PAUSE_REQUESTED, events.CHILD_ENDED),
+        *(events.CANCEL_REQUESTED, events.PAUSE_REQUESTED, events.CHILD_ENDED, events.FORKED),
     }
 )
 """Event types with values that a caller, a person or a child run has sent, or that became a variable. They are searched

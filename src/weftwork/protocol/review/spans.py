@@ -15,7 +15,7 @@ import msgspec
 
 from weftwork.protocol.privacy.credential_redaction import mask_credentials_in_text
 from weftwork.protocol.run.events import ENVELOPE_RECORDED, TERMINAL_TYPES, TRUSTED, Event, Fact
-from weftwork.protocol.run.header import RunHeader
+from weftwork.protocol.run.header import Fork, RunHeader
 from weftwork.protocol.timestamps import iso
 
 RUN_SPAN: Final = "openwop.run"
@@ -51,10 +51,12 @@ not included."""
 
 _NODE_END_STATUS: Final = {"node.completed": "ok", "node.failed": "error", "node.cancelled": "unset"}
 _USAGE: Final = "provider.usage"
+DIVERGED: Final = "replay.diverged"
 SPAN_EVENT_TYPES: Final = frozenset(
     {
         "run.started",
         "node.started",
+        DIVERGED,
         ENVELOPE_RECORDED,
         _USAGE,
         *_NODE_END_STATUS,
@@ -134,6 +136,16 @@ def span_fact(event: Event) -> Fact:
     return Fact(event.sequence, event.type, payload, at, event.node_id, event.event_id, event.content_trust)
 
 
+def _add_fork(span: dict[str, Any], fork: Fork) -> None:
+    """trace-08 (OpenWOP replay): the span of a fork names its source and links to the span of it."""
+    span["attributes"] |= {
+        "openwop.replay.source_run_id": fork.run_id,
+        "openwop.replay.from_seq": fork.from_seq,
+        "openwop.replay.mode": fork.mode,
+    }
+    span["links"] = [{"traceId": fork.trace_id, "spanId": span_id(fork.run_id)}]
+
+
 class RunSpans:
     """The spans of one run, built while its log is read. At most `most` spans are created; `is_truncated` is set if
     there would be more."""
@@ -146,6 +158,8 @@ class RunSpans:
             RUN_SPAN, self._trace.trace_id, span_id(header.run_id), self._trace.parent_id, header.created_at
         )
         run["attributes"] = {"openwop.run_id": header.run_id, "openwop.workflow_id": header.workflow_id}
+        if header.fork is not None:
+            _add_fork(run, header.fork)
         self._run = run
         self._open: dict[str, dict[str, Any]] = {}
         self.spans: list[dict[str, Any]] = [run]
@@ -159,6 +173,9 @@ class RunSpans:
             return self._run
         if fact.type in TERMINAL_TYPES:
             _close_span(self._run, fact, "error" if fact.type == "run.failed" else "ok")
+            return self._run
+        if fact.type == DIVERGED:
+            self._run["attributes"]["openwop.replay.diverged"] = True
             return self._run
         if fact.type == "node.started" and node_id is not None:
             return self._begin(_node_span(self._header, self._trace, self._run, fact), node_id)

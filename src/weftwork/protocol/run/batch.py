@@ -10,7 +10,7 @@ import msgspec
 
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.events import Event
-from weftwork.protocol.run.header import PARKABLE_STATUSES, TERMINAL_STATUSES, RunHeader, RunKey, Status
+from weftwork.protocol.run.header import PARKABLE_STATUSES, TERMINAL_STATUSES, Fork, RunHeader, RunKey, Status
 from weftwork.protocol.run.projection import Projection, StateRow
 
 MAX_SEQUENCE: Final = 2**26 - 1
@@ -95,18 +95,35 @@ class Batch(msgspec.Struct, frozen=True):
         return bool(self.child_creates or self.cancel_requests or self.child_result or self.cascade_cancel)
 
 
-def check_first_batch(header: RunHeader, record: IdempotencyRecord | None, first: Batch | None) -> None:
+def check_first_batch(
+    header: RunHeader, record: IdempotencyRecord | None, first: Batch | None, copied: int = 0
+) -> None:
     """fold-02: raises HostFault if a new run would be inconsistent.
 
-    The idempotency record is passed separately and must not be in the first batch.
+    The idempotency record is passed separately and must not be in the first batch. `copied` is the number of events
+    that the run gets from the source of its fork, before the first batch.
     """
     check_record(header.key, record)
+    if copied != (header.fork.from_seq if header.fork is not None else 0):
+        raise HostFault("a run begins with as many events of another run as the fork in its header says")
     if first is not None:
         if first.record is not None:
             raise HostFault("the first batch of a run must not contain an idempotency record")
         if first.child_creates or first.child_result is not None or first.cancel_requests:
             raise HostFault("the first batch of a run must not contain messages to its parent or its children")
-        check_batch(header.key, -1, first)
+        check_batch(header.key, copied - 1, first)
+
+
+def check_first_fork_batch(header: RunHeader, record: IdempotencyRecord | None, first: Batch) -> Fork:
+    """fold-02: raises HostFault if a fork would be inconsistent. The first batch follows the events that the fork
+    shares with its source. Returns the fork of the header."""
+    fork = header.fork
+    if fork is None or fork.from_seq < 0:
+        raise HostFault("the header does not say from where to fork which run")
+    if header.parent is not None:
+        raise HostFault("a fork is not a child run")
+    check_first_batch(header, record, first, fork.from_seq)
+    return fork
 
 
 def check_record(run: RunKey, record: IdempotencyRecord | None) -> None:

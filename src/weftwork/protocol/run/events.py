@@ -11,7 +11,7 @@ import re
 from typing import Any, ClassVar, Final, Literal
 
 import msgspec
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from weftwork.protocol.run.header import EVENT_SCHEMA_VERSION
 from weftwork.protocol.timestamps import iso
@@ -63,6 +63,8 @@ LIMIT_BREACHED: Final = "weftwork.run.limit-breached"
 """The run reached a limit for which `cap.breached` has no kind."""
 SET_ASIDE: Final = "weftwork.run.set-aside"
 """The host does not load the run, because it is too large."""
+FORKED: Final = "weftwork.run.forked"
+"""A branch begins to act: all events before this one are those of its source."""
 EXTERNAL_CONTENT: Final = "weftwork.content.outside"
 """A node has read external content that is not part of its inputs."""
 OUTPUT_CHUNK: Final = "output.chunk"
@@ -215,6 +217,23 @@ class Event(msgspec.Struct):
         if len(document) <= MAX_CACHED_DOCUMENT:
             self._document = document
         return document
+
+
+def copy_event(event: Event, run_id: str) -> Event:
+    """The event of a source in the log of its fork: with the id of the fork, also in the payload of a chunk.
+
+    Only the member `runId` of the payload itself is changed: the tool calls in a chunk have names and texts that a
+    model has chosen. Everything else stays as it was encoded.
+    """
+    payload = event.payload
+    if event.type == OUTPUT_CHUNK:
+        members = _decode_members(payload)
+        if "runId" in members:
+            payload = msgspec.json.encode(members | {"runId": run_id})
+    return replace(event, run_id=run_id, payload=payload, frames=None, masked=None, _document=None)
+
+
+_decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def take_bytes(events: list[Event], budget: int) -> list[Event]:

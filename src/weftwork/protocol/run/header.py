@@ -31,7 +31,7 @@ Status = Literal[
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 ForkMode = Literal["replay", "branch"]
 FORK_MODES: Final[tuple[ForkMode, ...]] = get_args(ForkMode)
-"""fork-01 (OpenWOP replay): a replay reuses every recorded outcome; a branch acts anew from the fork point on."""
+"""fork-01 (OpenWOP replay): a replay reuses every recorded outcome; a branch acts on its own from the fork point on."""
 
 TERMINAL_STATUSES: Final[frozenset[str]] = frozenset({"completed", "failed", "cancelled"})
 
@@ -147,9 +147,19 @@ class Fork(msgspec.Struct, frozen=True, omit_defaults=True):
     """In a replay, the last sequence of the record: that of the source when the fork was created."""
     acts_as: str = ""
     """In a replay, the run id that nodes see. It is the id of the run that was executed, also in a replay of a replay,
-    so that whatever a node derives from it is the same again."""
+    so that all that a node derives from it is the same."""
     retry: str | None = None
     """The failed node that this branch runs again."""
+    past_inputs: dict[str, Any] | None = None
+    """In a branch that replaces inputs, those of its prefix; the header has those of the branch."""
+    unapplied: tuple[int, ...] = ()
+    """In a branch, events of the prefix that change nothing: the outcome of a node whose end is not in the prefix. The
+    node runs again and has its outcome then."""
+    trace_id: str = ""
+    """The trace of the source, to which the span of the fork links."""
+    untrusted: tuple[str, ...] = ()
+    """The inputs that are untrusted because the source, or the source of that, was a child run that got them from
+    untrusted content."""
 
 
 class Import(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -200,5 +210,17 @@ class RunHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     """None for runs of versions that limited each expression separately. These runs keep those limits."""
 
     @property
+    def first_inputs(self) -> dict[str, Any]:
+        """The inputs with which the log begins."""
+        if self.fork is not None and self.fork.past_inputs is not None:
+            return self.fork.past_inputs
+        return self.inputs
+
+    @property
     def key(self) -> RunKey:
         return RunKey(self.partition, self.run_id)
+
+    @property
+    def is_replay(self) -> bool:
+        """Whether the run replays the log of another run, and so has no effects of its own."""
+        return self.fork is not None and self.fork.mode == "replay"

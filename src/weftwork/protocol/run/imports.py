@@ -67,7 +67,8 @@ def missing_definition(header: RunHeader, imported: Import) -> ClientFault:
         message = f"The bundle does not say which definition of {workflow} the run had, so it cannot be replayed."
         return not_replayable(message, workflowId=header.workflow_id)
     version = f" in version {imported.definition_version}" if imported.definition_version else ""
-    message = f"To replay this imported run, register {workflow}{version} with the definition of its host."
+    purpose = "To replay this imported run or see its earlier states"
+    message = f"{purpose}, register {workflow}{version} with the definition of its host."
     return not_replayable(message, workflowId=header.workflow_id, digest=header.definition)
 
 

@@ -184,6 +184,13 @@ class InterruptState(msgspec.Struct):
     reminders_sent: int = 0
     surface: StoredSurface | None = None
     """The form of the interrupt, if its node sent one."""
+    untrusted: bool = False
+    """Whether untrusted content went into the question."""
+
+    @property
+    def trust_member(self) -> dict[str, Any]:
+        """The member of an open interrupt that tells its readers about untrusted content; nothing if it has none."""
+        return {"contentTrust": UNTRUSTED} if self.untrusted else {}
 
     @property
     def due(self) -> int | None:

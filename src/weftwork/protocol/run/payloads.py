@@ -57,6 +57,18 @@ class CancelRequested(RunCancelled, frozen=True):
     event_type = events.CANCEL_REQUESTED
 
 
+class RunForked(Payload, frozen=True):
+    event_type = events.FORKED
+    source_run_id: str
+    from_seq: int
+    past_ended_at: str
+    """The time of the last event of the source that the branch has."""
+    inputs: JsonObject | UnsetType = UNSET
+    """The inputs that replace those of the source."""
+    retry_node_id: str | UnsetType = UNSET
+    """The failed node that the branch runs again."""
+
+
 class RunPaused(Payload, frozen=True):
     event_type = "run.paused"
     drain_policy: str
@@ -102,6 +114,16 @@ class VersionPinned(Payload, frozen=True):
     change_id: str
     version: int
     node_id: str
+
+
+class ReplayDiverged(Payload, frozen=True):
+    event_type = "replay.diverged"
+    source_run_id: str
+    at_sequence: int
+    divergence_kind: str
+    divergence_point: str
+    """The type of the event that differs."""
+    original_event_id: str | UnsetType = UNSET
 
 
 class NodeStarted(Payload, frozen=True):

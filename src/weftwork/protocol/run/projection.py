@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from weftwork.protocol.errors import NO_SUCH_RUN, invalid
+from weftwork.protocol.errors import NO_SUCH_RUN, ClientFault, invalid
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.pieces import Placeholder, Spliced
 from weftwork.protocol.json.values import is_array, is_object
@@ -110,6 +110,8 @@ def run_summary(run: StoredRun) -> dict[str, Any]:
         document["imported"] = import_mark(header.imported)
     if header.parent is not None:
         document |= {"parentRunId": header.parent.run_id, "parentNodeId": header.parent.node_id}
+    if (fork := header.fork) is not None:
+        document["forkedFrom"] = {"runId": fork.run_id, "fromSeq": fork.from_seq, "mode": fork.mode}
     if projection.started_at is not None:
         document["startedAt"] = iso(projection.started_at)
     # The store has the time of the import as the end of an imported run, so that retention counts from it.
@@ -241,6 +243,32 @@ class _Profile(msgspec.Struct):
 _decode_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_text: Final = msgspec.json.Decoder(str).decode
 _decode_profile: Final = msgspec.json.Decoder(_Profile).decode
+
+
+def check_look_back(sequence: int, last_sequence: int) -> None:
+    """look-01 (host): raises for an event behind the last one of a run. The error contains the last sequence."""
+    if sequence > last_sequence:
+        text = (
+            f"The last event of the run has the sequence {last_sequence}; atSequence must not be larger."
+            if last_sequence >= 0
+            else "The run has no events yet. Leave out atSequence, or wait for its first event."
+        )
+        details = {"parameter": "atSequence", "lastSequence": last_sequence}
+        raise ClientFault("validation_error", text, details, status=422)
+
+
+def children_after(
+    children: Sequence[StoredRun], started: int, at: int, statuses: dict[str, Status]
+) -> list[StoredRun]:
+    """look-02 (host): those of the current child runs that a run had started by the time `at`, in their order, with the
+    statuses by run id that its events had shown by then. A child with none keeps its current status."""
+    return [
+        msgspec.structs.replace(each, projection=msgspec.structs.replace(each.projection, status=status))
+        if (status := statuses.get(each.header.run_id)) is not None
+        else each
+        for each in children[:started]
+        if each.header.created_at <= at
+    ]
 
 
 MAX_BULK_CANCEL: Final = 100

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json.canonical import encode_recorded
 from weftwork.protocol.limits import LOG_TOO_LARGE, QUOTA_EXCEEDED, STATE_TOO_LARGE, Limits
 from weftwork.protocol.run.header import TERMINAL_STATUSES
 from weftwork.protocol.run.projection import Projection, StateRow
@@ -74,4 +75,4 @@ def refusal(status: str, error: SizeError) -> ClientFault:
 def cancelled_interrupt(interrupt_id: str, row: bytes) -> StateRow:
     """The row of an interrupt of a run that was cancelled, from its row while it was open."""
     document = {**msgspec.json.decode(row), "status": "cancelled"}
-    return StateRow("interrupt", interrupt_id, msgspec.json.encode(document, order="deterministic"))
+    return StateRow("interrupt", interrupt_id, encode_recorded(document))

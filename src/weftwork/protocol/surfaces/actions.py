@@ -5,12 +5,13 @@ which form the answer has. Nothing in a request is trusted: the button and the f
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
 from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.protocol.json.caller_schema import check_caller_schema, check_value
 from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import is_array, is_object
@@ -34,6 +35,8 @@ APPROVAL_TEXTS: Final = ("comment", "feedback", "reason", "question")
 """Field ids that become members of the answer to an approval; other fields are members of the edited artifact."""
 EDIT_ACTION: Final = "edit-accept"
 REFINE_ACTION: Final = "refine"
+NEEDED_TEXTS: Final[dict[str, tuple[str, ...]]] = {REFINE_ACTION: ("feedback",), "ask": ("question", "feedback")}
+"""appr-02: the actions of an approval that need a text, and the ids of the fields that can hold it."""
 DATE: Final = r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$"
 _DATE_LENGTH: Final = 10
 _SAMPLE_DATE: Final = "2026-01-31"
@@ -42,6 +45,10 @@ _MAX_PATTERNS: Final = 8
 """Fields with a pattern in one schema. A check of patterns has a bounded cost, so with more of them the host would
 refuse long answers (protocol.json.caller_schema). The schema of a larger form only bounds the lengths."""
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,15})(?:\.[0-9]{1,16})?")
+_TYPED: Final = ("integer", "number", "boolean")
+"""Types of answers that a text is converted to."""
+_TEXT_TYPES: Final = frozenset({"string", *_TYPED})
+_EMPTY: Final = "This field must be filled in."
 _TARGETS: Final[dict[str, Target]] = {
     "custom": "resume",
     "clarification": "resume",
@@ -77,7 +84,22 @@ class BoundSurface(msgspec.Struct, frozen=True):
             return f"This button belongs to {where}, and this form does not."
         if self.kind == "approval" and button.id not in self.data.get("actions", ()):
             return "This approval does not offer the action of this button."
+        if self.kind == "approval" and button.id in NEEDED_TEXTS and not self.text_ids(button):
+            return "This form has no field for the text that this button must send."
         return None
+
+    def must_fill_in(self, field: Field) -> bool:
+        """surf-07: whether the buttons need a value of this field. A clarification needs an answer to each question,
+        unless the schema of the question allows null."""
+        if _is_required(field) or self.kind != "clarification":
+            return _is_required(field)
+        return not isinstance(field, CheckboxField) and not _allows_null(_question_schemas(self.data).get(field.id))
+
+    def text_ids(self, button: Button) -> list[str]:
+        """The fields of the surface that can hold the text that a button of an approval needs."""
+        needed = NEEDED_TEXTS.get(button.id, ()) if self.kind == "approval" else ()
+        texts = {each.id for each in self.surface.fields if not isinstance(each, CheckboxField)}
+        return [name for name in needed if name in texts]
 
 
 def check_binding(bound: BoundSurface, at: str = "/surface") -> list[Violation]:
@@ -86,7 +108,9 @@ def check_binding(bound: BoundSurface, at: str = "/surface") -> list[Violation]:
     if all(bound.inert_reason(each) for each in surface.buttons):
         where = f"{at}/components"
         if bound.kind == "approval":
-            text = f"must have a button whose id is one of: {', '.join(bound.data.get('actions', ()))}"
+            offered = bound.data.get("actions", ())
+            needs = [f"; {name} needs a field {ids[0]}" for name, ids in NEEDED_TEXTS.items() if name in offered]
+            text = f"must have a button whose id is one of: {', '.join(offered)}{''.join(needs)}"
         else:
             text = f'must have a button with the target "{_TARGETS.get(bound.kind, "resume")}"'
         return [Violation(where, "action", text)]
@@ -104,7 +128,36 @@ def check_binding(bound: BoundSurface, at: str = "/surface") -> list[Violation]:
             names = ", ".join(printable_token(each) for each in sorted(ids ^ asked.keys())[:5])
             text = f"must have one field for each question, with the id of the question; these differ: {names}"
             return [Violation(f"{at}/components", "questions", text)]
+    if (mismatch := _mismatch(bound)) is not None:
+        return [Violation(f"{at}/components", "values", mismatch)]
     return []
+
+
+def _mismatch(bound: BoundSurface) -> str | None:
+    """surf-06: why a field has no value that the answer could have; None if all fields have one."""
+    fields = bound.surface.fields
+    if bound.kind == "approval":
+        boxes = [each.id for each in fields if isinstance(each, CheckboxField) and each.id in APPROVAL_TEXTS]
+        return f"must not have a check box for a text of the answer: {boxes[0]}" if boxes else None
+    schemas = _question_schemas(bound.data) if bound.kind == "clarification" else {}
+    wrong = next((each.id for each in fields if not _has_answer(each, schemas.get(each.id))), None)
+    return wrong and f"must have fields whose values match the schemas of their questions; this one does not: {wrong}"
+
+
+def _has_answer(field: Field, schema: Any) -> bool:
+    """Whether a value of the field may match the schema of its question. Of texts, only the type is known before."""
+    # A question whose schema the host does not support takes any answer.
+    if not is_object(schema) or check_caller_schema(schema, ""):
+        return True
+    match field:
+        case CheckboxField():
+            values: list[Any] = [True, False]
+        case SelectField():
+            values = [_typed(each.value, schema) for each in field.options]
+        case _:
+            types = _types(schema)
+            return not types or not types.isdisjoint({"string"} if isinstance(field, DateField) else _TEXT_TYPES)
+    return any(not check_value(schema, each, "") for each in values)
 
 
 def resolve_action(
@@ -120,11 +173,13 @@ def resolve_action(
     if (reason := bound.inert_reason(button)) is not None:
         raise invalid(reason, "/actionId")
     refuse_unknown_fields(bound.surface, values, drop_unknown)
-    read = _read_values(bound.surface.fields, values)
+    read = _read_values(bound, button, values)
     match bound.kind:
         case "clarification":
             schemas = _question_schemas(bound.data)
-            return {"answers": {name: _typed(value, schemas.get(name)) for name, value in read.items()}}
+            typed = {name: _typed(value, schemas.get(name)) for name, value in read.items()}
+            # Only questions that take null may have a field without a value.
+            return {"answers": {each.id: typed.get(each.id) for each in bound.surface.fields}}
         case "approval":
             return _approval_answer(button.id, read)
         case _:
@@ -197,25 +252,29 @@ def _field_schema(field: Field, has_patterns: bool) -> dict[str, Any]:
             return {**schema, **form} if field.required else schema
 
 
-def _read_values(fields: Iterable[Field], values: Mapping[str, Any]) -> dict[str, Any]:
+def _read_values(bound: BoundSurface, button: Button, values: Mapping[str, Any]) -> dict[str, Any]:
     """The values by field id. A field without a value is left out; a checkbox then has its default."""
     read: dict[str, Any] = {}
-    violations: list[dict[str, str]] = []
-    for field in fields:
+    errors: dict[str, str] = {}
+    for field in bound.surface.fields:
         value = values.get(field.id)
         if value is None or (isinstance(value, str) and not value.strip()):
             if isinstance(field, CheckboxField):
                 read[field.id] = field.default
-            error = "This field must be filled in." if _is_required(field) else None
+            elif bound.must_fill_in(field):
+                errors[field.id] = _EMPTY
         else:
-            error = value_error(field, value)
             read[field.id] = value
-        if error is not None:
-            pointer = f"/values/{printable_token(field.id)}"
-            violations.append({"pointer": pointer, "field": field.id, "message": error})
-    if violations:
-        first = violations[0]
-        raise invalid(first["message"], first["pointer"], field=first["field"], violations=violations)
+            if (error := value_error(field, value)) is not None:
+                errors[field.id] = error
+    texts = bound.text_ids(button)
+    if texts and not any(name in read for name in texts):
+        errors.setdefault(texts[0], _EMPTY)
+    if errors:
+        pointers = {name: f"/values/{printable_token(name)}" for name in errors}
+        listed = [{"pointer": pointers[name], "field": name, "message": text} for name, text in errors.items()]
+        first = listed[0]
+        raise invalid(first["message"], first["pointer"], field=first["field"], violations=listed)
     return read
 
 
@@ -243,11 +302,22 @@ def _question_schemas(data: Mapping[str, Any]) -> dict[str, Any]:
     return {each["id"]: each.get("schema") for each in questions} if is_array(questions) else {}
 
 
+def _types(schema: Any) -> set[str]:
+    """The types that a schema lists; none if it takes any."""
+    declared: Any = schema.get("type") if is_object(schema) else None
+    return {each for each in (declared if is_array(declared) else [declared]) if isinstance(each, str)}
+
+
+def _allows_null(schema: Any) -> bool:
+    return is_object(schema) and not check_caller_schema(schema, "") and not check_value(schema, None, "")
+
+
 def _typed(value: Any, schema: Any) -> Any:
     """A text as the number or truth value that the schema of its question expects. Other values stay as they are, and
     the question's own rules judge them."""
-    expected = schema.get("type") if is_object(schema) else None
-    if not isinstance(value, str) or expected not in ("integer", "number", "boolean"):
+    types = _types(schema) - {"null"}
+    expected = next(iter(types)) if len(types) == 1 else None
+    if not isinstance(value, str) or expected not in _TYPED:
         return value
     text = value.strip()
     if expected == "boolean":

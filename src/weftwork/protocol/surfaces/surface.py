@@ -111,11 +111,32 @@ class SurfacePayload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 def parse_surface(payload: Any) -> Surface | None:
     """The surface of a payload; None if it is not a surface of a known catalogue version. Never raises for JSON."""
+    parsed = _converted(payload) or _converted(_with_whole_levels(payload))
+    return parsed.surface if parsed is not None and parsed.catalog_version in CATALOG_VERSIONS else None
+
+
+def _converted(payload: Any) -> SurfacePayload | None:
     try:
-        parsed = msgspec.convert(payload, SurfacePayload)
+        return msgspec.convert(payload, SurfacePayload)
     except (msgspec.ValidationError, RecursionError):
         return None
-    return parsed.surface if parsed.catalog_version in CATALOG_VERSIONS else None
+
+
+def _with_whole_levels(payload: Any) -> Any:
+    """The payload with `2.0`, which JSON Schema takes for an integer, as 2 in the levels of headings. None if it has no
+    such level."""
+    surface: Any = payload.get("surface") if is_object(payload) else None
+    components: Any = surface.get("components") if is_object(surface) else None
+    if not is_array(components):
+        return None
+    levels = [each.get("level") if is_object(each) else None for each in components]
+    if not any(isinstance(level, float) and level.is_integer() for level in levels):
+        return None
+    whole = [
+        {**each, "level": int(level)} if isinstance(level, float) and level.is_integer() else each
+        for each, level in zip(components, levels, strict=True)
+    ]
+    return {**payload, "surface": {**surface, "components": whole}}
 
 
 def surface_payload(surface: Surface) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from weftwork.protocol.people.approvals import AUTH_REQUIRED
 from weftwork.protocol.review.annotations import SIGNAL_KINDS, TARGET_KINDS
 from weftwork.protocol.review.debug_bundle import DEBUG_BUNDLE_CAPABILITY
 from weftwork.protocol.run.child_runs import DISPATCH, SUB_WORKFLOW
-from weftwork.protocol.run.header import DRAIN_POLICIES, ENGINE_VERSION, EVENT_LOG_SCHEMA_VERSION
+from weftwork.protocol.run.header import DRAIN_POLICIES, ENGINE_VERSION, EVENT_LOG_SCHEMA_VERSION, ForkMode
 from weftwork.protocol.run.projection import MAX_BULK_CANCEL
 from weftwork.protocol.wire.idempotency import RETENTION_SECONDS
 from weftwork.protocol.wire.surface_frames import DELTA_TRANSPORT
@@ -116,6 +116,8 @@ def envelope_families(
     }
 
 
+SIDE_EFFECT_SUPPRESSION: Final = "recorded-outcome"
+"""fork-06 (OpenWOP replay): a replay takes the outcome of every effect from the record, and calls nothing."""
 PROTOCOL_VERSION: Final = "1.1"
 MIN_CLIENT_VERSION: Final = "1.0"
 INTERRUPT_PROFILES: Final = (
@@ -152,6 +154,7 @@ class HostOffer(msgspec.Struct, frozen=True):
     """The models of nodes that require model capabilities. None if the host does not check these."""
     prompts: dict[str, Any] | None = None
     bundles: bool = False
+    fork_modes: tuple[ForkMode, ...] = ()
 
 
 def discovery_document(offer: HostOffer) -> dict[str, Any]:
@@ -197,6 +200,12 @@ def _families(offer: HostOffer) -> dict[str, Any]:
         families["modelCapabilities"] = capability_family(offer.models)
     if offer.prompts is not None:
         families["prompts"] = offer.prompts
+    if offer.fork_modes:
+        families["replay"] = {
+            "supported": True,
+            "modes": list(offer.fork_modes),
+            "sideEffectSuppression": SIDE_EFFECT_SUPPRESSION,
+        }
     if offer.bundles:
         families["debugBundle"] = DEBUG_BUNDLE_CAPABILITY
         families["observability"]["testSeams"]["debugBundleExport"] = offer.test_seams

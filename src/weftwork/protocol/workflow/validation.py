@@ -16,7 +16,7 @@ from weftwork.protocol.envelopes.kinds import parse_kinds
 from weftwork.protocol.ids import MAX_NODE_ID
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.caller_schema import check_caller_schema
-from weftwork.protocol.json.canonical import digest, encode_stored
+from weftwork.protocol.json.canonical import digest, encode_recorded
 from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import has_type
@@ -54,10 +54,9 @@ def parse_workflow(
         return None, violations
     settings = document["settings"]
     node_ids = {node["id"] for node in document["nodes"]}
-    # Read the members in the order in which the store writes them. Otherwise a node with two errors could report
-    # another one after a restart, when the definition comes from the store.
-    stored = msgspec.json.decode(encode_stored(document["nodes"]))
-    nodes = _parse_nodes(stored, types, min(settings.get("maxRetries", 0), 100), violations, pinned)
+    # A copy, in which each text is an object of its own, as in a definition that comes from the store.
+    own = msgspec.json.decode(encode_recorded(document["nodes"]))
+    nodes = _parse_nodes(own, types, min(settings.get("maxRetries", 0), 100), violations, pinned)
     refs = workflow_prompt_refs(document)
     nodes = [node_config.with_prompt_refs(node, types, refs) for node in nodes] if not violations else nodes
     edges = [_parse_edge(index, item, violations) for index, item in enumerate(document["edges"])]
@@ -141,7 +140,8 @@ def _parse_nodes(
         )
         ports = {
             name: node_config.parse_port(port, f"{at}/inputs/{printable_token(name)}", violations)
-            for name, port in item["inputs"].items()
+            # Sorted, so that the order of members does not decide which of two errors a run reports.
+            for name, port in sorted(item["inputs"].items())
         }
         hidden = frozenset(name for name, hides in item.get("outputSensitivity", {}).items() if hides)
         if hidden & {*declaration.equal_outputs}:

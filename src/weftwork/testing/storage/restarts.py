@@ -11,6 +11,7 @@ from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.annotations import annotation
 from weftwork.testing.storage.assets import asset
 from weftwork.testing.storage.definitions import MAX_REGISTRATIONS, register, registration
+from weftwork.testing.storage.forks import fork_batch, fork_header
 from weftwork.testing.storage.harness import Store, catch, fields_of, opened, run_ids, state_of
 from weftwork.testing.storage.keys import key, signing_key
 from weftwork.testing.storage.samples import ACME, OTHER, batch, header, make_run, record, unfinished
@@ -77,6 +78,8 @@ async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:
         store.child_runs.child_results(None, 10),
         store.child_runs.acknowledge_results(()),
         store.child_runs.cancel_requests(None, 10),
+        store.forks.create(fork_header(run, 0), fork_batch(run, 0)),
+        store.forks.forks_of(run, None, 10),
         store.records.save_record(record()),
         store.records.find_record(ACME, "slot-1", 0),
         store.log.read(run, -1, 10),

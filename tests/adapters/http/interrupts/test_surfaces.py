@@ -248,6 +248,30 @@ async def test_an_interrupt_without_a_surface_has_a_form(host: CallerHost) -> No
     assert (after["status"], after["payload"], after["render"]) == ("answered", None, False)
 
 
+def as_answered(fault: Any, form: Any) -> Any:
+    return fault
+
+
+@pytest.mark.rule("surf-25")
+@fails_without(surfaces, "at_values", as_answered)
+async def test_what_is_wrong_in_the_answer_is_told_at_the_field_of_the_form() -> None:
+    """The rules of the interrupt judge the answer, in which the values have other places than in the form."""
+    edited = {"type": "object", "properties": {"sum": {"maxLength": 3}}}
+    resumed = {"type": "object", "properties": {"editedArtifactData": edited}}
+    buttons = [button(each) for each in ("refine", "edit-accept")]
+    surface = {"components": [field("feedback"), {**field("sum"), "required": False}, *buttons]}
+    config = {"actions": ["refine", "edit-accept"], "surface": surface, "resumeSchema": resumed}
+    async with open_callers() as host:
+        assert (await host.inside.call("POST", "/v1/workflows", approval_workflow("gate", **config))).status == 201
+        derived = await derived_form_of(host, "gate")
+        form = Form(host, derived.run_id, (await interrupt_of(host, derived.run_id))["surface"]["envelopeId"])
+        wrong = (("refine", {"feedback": "x" * 10_001}), ("edit-accept", {"feedback": "x", "sum": "8000"}))
+        for (action, values), pointer in zip(wrong, ("/values/feedback", "/values/sum"), strict=True):
+            refused = await form.press(action, values)
+            assert (refused.status, refused.document["details"]["pointer"]) == (400, pointer), refused.body
+        assert (await form.press("edit-accept", {"feedback": "x", "sum": "800"})).status == 200
+
+
 @pytest.mark.rule("surf-21")
 async def test_a_form_of_the_host_answers_any_question(host: CallerHost) -> None:
     form = await derived_form_of(host, "plain")

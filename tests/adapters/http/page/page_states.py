@@ -25,9 +25,10 @@ from weftwork.protocol.timestamps import parse_iso
 
 NOW = parse_iso("2026-03-02T11:45:00.000Z") or 0
 CONTEXT = PageContext("Purchasing", "Approve the offer", NOW)
-SITE = Site("Harbour Foods", False, palette("#7a0019"))
-PLAIN = ("approval-plain",)
-"""States of a host without settings for its pages."""
+SITE = Site("Harbour Foods", False, palette("#0b5d66"))
+WITH_LOGO = Site("Harbour Foods", True, palette("#0b5d66"))
+SITES = {"approval-logo": WITH_LOGO, "approval-plain": Site()}
+"""The settings of the pages in states where they are not `SITE`."""
 DUE = "2026-03-05T18:00:00.000Z"
 
 
@@ -44,26 +45,26 @@ def refused(question: dict[str, Any], fields: list[tuple[str, str]]) -> bytes:
     raise AssertionError("the form was accepted")
 
 
-def outcome(status: Any, run_status: str, **more: Any) -> InterruptOutcome:
-    return InterruptOutcome(status, run_status, CONTEXT, "approval", **more)
+def outcome(status: Any, run_status: str, kind: str = "approval", **more: Any) -> InterruptOutcome:
+    return InterruptOutcome(status, run_status, CONTEXT, kind, **more)
 
 
-def receipt(result: InterruptOutcome, value: Any, button: str = "") -> bytes:
-    return pages.render_receipt(result, approval(), Decision(value, button), SITE)
+def receipt(result: InterruptOutcome, value: Any, button: str = "", question: dict[str, Any] | None = None) -> bytes:
+    return pages.render_receipt(result, question or approval(), Decision(value, button), SITE)
 
 
 def refusal(code: str, message: str = "This link cannot answer.") -> bytes:
     return pages.render_refusal(ClientFault(code, message), SITE)
 
 
-ANN = {"for": "Ann Weber", "dueAt": DUE}
+ANN = {"for": "Ann", "dueAt": DUE}
 CLOSED_AT = "2026-03-02T11:20:00.000Z"
-VOTES = (("Ann Weber", "accept"), ("Ben Ode", "accept"))
+VOTES = (("Ann", "accept"), ("Ben", "accept"))
 BOARD = {
     **quorum(),
     **ANN,
-    "for": "Cleo Diaz",
-    "votes": [{"voter": "Ann Weber", "action": "accept"}, {"voter": "Ben Ode", "action": "accept"}],
+    "for": "Cleo",
+    "votes": [{"voter": "Ann", "action": "accept"}, {"voter": "Ben", "action": "accept"}],
 }
 TWO_QUESTIONS = clarification(
     ("colour", "Which colour should the awning have?", {"enum": ["Blue", "Red", "White"]}),
@@ -72,11 +73,12 @@ TWO_QUESTIONS = clarification(
 STATES = {
     "approval": shown({**approval(), **ANN}),
     "approval-dark": shown({**approval(), **ANN}),
+    "approval-logo": shown({**approval(["accept", "reject"]), **ANN}, WITH_LOGO),
     "approval-plain": shown(
-        approval(["accept", "reject"], artifactData="Dear Ms Wu,\n\nyour order is on its way."), Site()
+        approval(["accept", "reject"], artifactData="Good morning,\n\nyour order is on its way."), Site()
     ),
     "quorum": shown(BOARD),
-    "voted": shown({**BOARD, "for": "Ben Ode", "voted": "accept"}),
+    "voted": shown({**BOARD, "for": "Ben", "voted": "accept"}),
     "question": shown(clarification(("q", "Which supplier should deliver the coffee machines?", None))),
     "questions": shown(TWO_QUESTIONS),
     "errors": refused(TWO_QUESTIONS, [("f1", "99")]),
@@ -97,21 +99,21 @@ STATES = {
     "surface-inert-button": shown(INERT),
     "surface-not-shown": shown(INVALID),
     "receipt": receipt(
-        outcome("resolved", "completed", outcome="accepted", by="Ann Weber", at=CLOSED_AT, person="Ann Weber"),
+        outcome("resolved", "completed", outcome="accepted", by="Ann", at=CLOSED_AT, person="Ann"),
         {"action": "accept"},
     ),
     "receipt-vote": receipt(
-        outcome("open", "waiting-approval", votes=VOTES, required=3, person="Ben Ode"), {"action": "accept"}
+        outcome("open", "waiting-approval", votes=VOTES, required=3, person="Ben"), {"action": "accept"}
     ),
-    "receipt-surface": receipt(outcome("resolved", "running", at=CLOSED_AT), {"action": "book"}, "Book the journey"),
+    "receipt-surface": receipt(
+        outcome("resolved", "running", "custom", at=CLOSED_AT), {"action": "book"}, "Book the journey", TRIP
+    ),
     "answered-by-you": pages.render_outcome(
-        outcome(
-            "resolved", "completed", outcome="accepted", by="Ann Weber", at=CLOSED_AT, is_own=True, person="Ann Weber"
-        ),
+        outcome("resolved", "completed", outcome="accepted", by="Ann", at=CLOSED_AT, is_own=True, person="Ann"),
         SITE,
     ),
     "answered": pages.render_outcome(
-        outcome("resolved", "completed", outcome="rejected", by="Ben Ode", at=CLOSED_AT), SITE
+        outcome("resolved", "completed", outcome="rejected", by="Ben", at=CLOSED_AT), SITE
     ),
     "answered-quorum": pages.render_outcome(
         outcome("resolved", "completed", outcome="accepted", by="quorum:2-of-2", at=CLOSED_AT, votes=VOTES), SITE
@@ -129,6 +131,7 @@ STATES = {
 ABOUT = {
     "approval": "An approval. The question is first, and each button says what it does.",
     "approval-dark": "The same page for a person whose device is set to dark.",
+    "approval-logo": "A host with a logo in its settings.",
     "approval-plain": "A host without settings for its pages.",
     "quorum": "An approval that needs three people. Two have approved.",
     "voted": "The same link after its vote.",

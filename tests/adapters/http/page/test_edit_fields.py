@@ -4,6 +4,7 @@ import copy
 from typing import Any
 
 import pytest
+from hypothesis import example
 from hypothesis import strategies as st
 
 from tests.adapters.http.page.page_tree import answer, parse_form
@@ -29,17 +30,20 @@ def test_an_artifact_is_edited_by_fields() -> None:
         answer(question, form, "edit-accept")
 
 
+# No artifact has NUL in a text or in the name of a member: every source of values refuses it (json-01).
+CHARACTERS = st.characters(codec="utf-8", exclude_characters="\0")
 ARTIFACTS = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(2**50), 2**50)
     | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(st.characters(codec="utf-8", exclude_characters="\0")),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    | st.text(CHARACTERS),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(CHARACTERS, max_size=8), inner, max_size=4),
     max_leaves=12,
 )
 
 
+@example(artifact={"\x01": None})
 @for_all(200, artifact=ARTIFACTS)
 def test_an_artifact_of_any_shape_comes_back_as_it_was(artifact: Any) -> None:
     question = approval(artifactData=artifact)

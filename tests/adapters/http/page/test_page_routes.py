@@ -1,18 +1,22 @@
 """The page through HTTP: surfaces, receipts, and what a link shows after its question is closed."""
 
+import tempfile
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
-from tests.adapters.http.page.page_tree import parse
+from tests.adapters.http.page.page_tree import Element, parse
 from tests.adapters.http.page.sample_surfaces import GATE_FORM, button, surface_payload
 from tests.harness.cases import fails_without
 from tests.harness.definitions import node
-from tests.live import Host, open_in_process
+from tests.live import Host, InProcessHost, open_in_process
 from tests.live.steering import answer_over_http, cancel, flow, interrupt_node, payloads, register
 from tests.live.tokens import ACCEPT, approval_node, approval_workflow, created_link
 from weftwork.engine.api.interrupts import Interrupts
+from weftwork.engine.host import catalog
+from weftwork.engine.run import append
+from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.people import approvals
 from weftwork.protocol.surfaces.actions import BoundSurface
 
@@ -56,7 +60,8 @@ def test_a_surface_by_link_from_the_question_to_the_outcome(host: Host) -> None:
     assert payloads(host, run_id, "interrupt.resolved") == []
     status, text = post(host, path, press="book", s0="Ada", action="sell", who="Eve", more="1")
     assert status == 200
-    for words in ("Your answer was recorded", "The button “Book the journey”", "Ann (you)", "What happens next"):
+    recorded = "Your answer was recorded", "The button “Book the journey”", "Ann (you)", "What happens next"
+    for words in (*recorded, "It was about: A trip to Oslo"):
         assert words in text
     (resolved,) = payloads(host, run_id, "interrupt.resolved")
     assert resolved["resumeValue"] == {"who": "Ada", "action": "book"}
@@ -105,6 +110,45 @@ def test_a_node_without_a_name_has_its_id(host: Host) -> None:
     _, text = view(host, created_link(host, run_id, node_id="ask")["path"])
     assert f"From {asks.get('name', 'ask')}, in the workflow page-names" in text
     cancel(host, run_id)
+
+
+BILL = {"supplier": "Ada", "netAmount": 12, "dueDate": "2026-12-01", "lines": [{"item": "Table", "count": 2}]}
+READ = ["Supplier", "Net amount", "Due date", "Lines", "Item", "Count"]
+ASKED = {"type": "object", "properties": {each: {"type": "string"} for each in ("who", "day", "amount")}}
+
+
+@fails_without(append, "encode_recorded", encode_stored)
+@fails_without(catalog, "encode_recorded", encode_stored)
+async def test_values_and_fields_are_in_the_order_of_their_author() -> None:
+    gate = {**approval_node(), "inputs": {"artifactData": {"type": "variable", "variableName": "bill"}}}
+    bill = [{"name": "bill", "type": "object", "required": True}]
+    with tempfile.TemporaryDirectory() as folder:
+        async with open_in_process(store="sqlite", data=folder) as inside:
+            for document in ({**flow("page-order", [gate]), "variables": bill}, flow("page-fields", [form_node()])):
+                assert (await inside.call("POST", "/v1/workflows", document)).status == 201
+        # Another host reads the definitions from the store.
+        async with open_in_process(store="sqlite", data=folder) as inside:
+            page = await page_of(inside, "page-order", bill=BILL)
+            assert [each.text for each in page.named("dt")][: len(READ)] == READ
+            page = await page_of(inside, "page-fields")
+            assert [each.text.split()[1] for each in page.named("label")] == ["Who", "Day", "Amount"]
+
+
+def form_node() -> dict[str, Any]:
+    return node(
+        "ask",
+        "core.interrupt",
+        config={"kind": "custom", "data": {"customKind": "report", "payload": {}}, "resumeSchema": ASKED},
+    )
+
+
+async def page_of(inside: InProcessHost, workflow_id: str, **inputs: Any) -> Element:
+    made = await inside.call("POST", "/v1/runs", {"workflowId": workflow_id, "inputs": inputs})
+    run = await inside.call("GET", f"/v1/runs/{made.document['runId']}")
+    shown = await inside.call(
+        "GET", f"/v1/interrupts/{run.document['interrupt']['interruptToken']}", headers={"accept": "text/html"}
+    )
+    return parse(shown.body)
 
 
 @pytest.mark.rule("surf-05", "appr-05")

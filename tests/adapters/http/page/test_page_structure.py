@@ -225,7 +225,7 @@ def test_the_state_of_a_quorum_is_shown() -> None:
     assert "1 of 3 approvals" in text
     assert "ann approved." in text
     assert "ben rejected." in text
-    assert "2 rejections are final." in text
+    assert "It takes 2 rejections to reject it." in text
     assert "ann, ben, cleo and dan" in text
     assert "5 March 2026, 18:00 UTC" in text
     assert "Your approval is needed" in text

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.http.page.page_tree import Element, FilledForm, parse
-from tests.adapters.http.page.sample_questions import PAYLOADS, POLYGLOTS, approval
+from tests.adapters.http.page.sample_questions import PAYLOADS, POLYGLOTS, approval, clarification
 from tests.adapters.http.page.sample_surfaces import (
     ASKED,
     CUSTOM,
@@ -278,6 +278,28 @@ def test_an_approval_keeps_the_actions_that_its_surface_leaves_out() -> None:
         ("action", "ask"),
     ]
     assert send(GATE, ("action", "reject"), ("comment", "no")) == {"action": "reject", "comment": "no"}
+
+
+@pytest.mark.rule("surf-04")
+def test_a_button_without_the_field_for_its_text_leaves_that_action_to_the_host() -> None:
+    form = surface_payload(button("accept", "Buy it"), button("refine", "Change it"), button("ask", "Ask"))
+    gate = bound(approval(["accept", "refine", "ask"]), form)
+    first, others = page(gate).named("form")
+    assert [each.get("value") for each in first.named("button") if "disabled" not in each.attributes] == ["accept"]
+    assert [each.get("value") for each in others.named("button")] == ["refine", "ask"]
+
+
+@pytest.mark.rule("surf-07")
+def test_a_question_must_be_answered_whatever_its_field_says() -> None:
+    fields = [{"component": "field.text", "id": name, "label": name} for name in ("who", "seats")]
+    questions = ("who", "Who?", None), ("seats", "How many?", {"type": ["integer", "null"]})
+    asked = bound(clarification(*questions), surface_payload(*fields, button("send", "Send")))
+    boxes = region(page(asked)).named("textarea")
+    assert ["required" in each.attributes for each in boxes] == [True, False]
+    assert fill_in(asked, "send", s0="Ada") == {"answers": {"who": "Ada", "seats": None}}
+    with pytest.raises(ClientFault) as refused:
+        fill_in(asked, "send")
+    assert [each["field"] for each in (refused.value.details or {})["violations"]] == ["s0"]
 
 
 @each_case("label", " ", "\u00a0", "\u200d", "\u200c \u200d", "\u2800")

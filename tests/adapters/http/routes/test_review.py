@@ -292,6 +292,16 @@ def test_two_runs_of_the_same_workflow_and_inputs_are_equal(host: Host, flow: st
     assert compared(host, a, a) == {"a": a, "b": a, **nothing}
 
 
+@pytest.mark.rule("diff-05", "diff-06")
+def test_runs_with_models_media_and_conversations_are_equal_to_their_like(host: Host) -> None:
+    for name in ("conformance-media-emit", "conformance-conversation-lifecycle", "conformance-channel-ttl"):
+        a, b = finished(host, name), finished(host, name)
+        nothing = {"divergedAtSeq": None, "eventDiffs": [], "stateDiff": {}, "truncated": False}
+        assert compared(host, a, b) == {"a": a, "b": b, **nothing}
+        answer = host.call("GET", f"/v1/host/weftwork/runs/{a}/outcome-diff?against={b}")
+        assert answer.document == {"a": a, "b": b, "same": True, "differences": [], "truncated": False}
+
+
 @pytest.mark.rule("diff-01", "diff-04")
 def test_runs_of_different_workflows_differ_event_by_event(host: Host) -> None:
     a, b = finished(host, "conformance-multi-node"), finished(host, "conformance-failure")
@@ -324,12 +334,14 @@ def test_the_other_run_has_to_be_named_and_a_run_of_others_is_not_there(host: Ho
     mine, theirs = finished(host, "conformance-noop"), finished(host, "conformance-noop", OTHER_KEY)
     for a, b in ((mine, theirs), (theirs, mine), (mine, "nobody"), ("nobody", mine), ("nobody", "nobody")):
         for key in (KEY, OTHER_KEY, TEST_KEY):
-            answer = host.call("GET", f"/v1/runs/{a}:diff?against={b}", key=key)
-            assert (answer.status, answer.document["error"]) == (404, "not_found")
+            for path in (f"/v1/runs/{a}:diff", f"/v1/host/weftwork/runs/{a}/outcome-diff"):
+                answer = host.call("GET", f"{path}?against={b}", key=key)
+                assert (answer.status, answer.document["error"]) == (404, "not_found")
         assert host.call("GET", f"/v1/runs/{a}:diff?against={b}", key="wrong").status == 401
         assert host.call("GET", f"/v1/runs/{a}:diff", key=None).status == 401
     for query in ("", "?against=", "?against=a%2Fb", "?against=%FF", "?other=x", f"?against={'a' * 129}"):
-        assert error_code(host.call("GET", f"/v1/runs/{mine}:diff{query}")) == (400, "validation_error")
+        for path in (f"/v1/runs/{mine}:diff", f"/v1/host/weftwork/runs/{mine}/outcome-diff"):
+            assert error_code(host.call("GET", f"{path}{query}")) == (400, "validation_error")
     assert host.call("POST", f"/v1/runs/{mine}:diff?against={mine}").status == 405
     assert host.call("HEAD", f"/v1/runs/{mine}:diff?against={mine}").status == 200
 

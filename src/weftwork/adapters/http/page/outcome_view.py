@@ -19,6 +19,7 @@ from weftwork.protocol.forms.visible_text import shorten
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.people.answer_pages import QUORUM_PREFIX, InterruptOutcome
 from weftwork.protocol.run.header import TERMINAL_STATUSES
+from weftwork.protocol.surfaces.question_form import question_surface
 from weftwork.protocol.timestamps import iso
 
 _MAX_TITLE = 300
@@ -124,10 +125,17 @@ def _next(t: Messages, outcome: InterruptOutcome) -> Child:
     return text or t("run-running")
 
 
+def _title(question: dict[str, Any]) -> Any:
+    """The title of a question, or else that of the surface which is its form."""
+    data, surface = question.get("data"), question_surface(question)
+    if is_object(data) and data.get("title"):
+        return data["title"]
+    return surface.bound.surface.title if surface is not None and surface.bound is not None else None
+
+
 def _subject(t: Messages, outcome: InterruptOutcome, question: dict[str, Any] | None) -> Markup | None:
     """What the question was about, in the region for text from the workflow."""
-    data = (question or {}).get("data")
-    title = data.get("title") if is_object(data) else None
+    title = _title(question) if question is not None else None
     about = None
     if title and isinstance(title, str):
         subject = element("bdi", WORKFLOW_TEXT, shorten(title, _MAX_TITLE))

@@ -56,6 +56,9 @@ class _Form(msgspec.Struct, frozen=True):
         """What was submitted for a field; None if nothing was submitted yet."""
         return None if self.submitted.values is None else self.submitted.values.get(name, [])
 
+    def must_fill_in(self, field: Field) -> bool:
+        return self.surface.bound is not None and self.surface.bound.must_fill_in(field)
+
 
 def render_surface(t: Messages, question: QuestionSurface, submitted: SubmittedForm) -> Markup:
     """The components of a surface, in their order. Nothing works in it if none of its buttons does."""
@@ -179,33 +182,34 @@ def _text_field(form: _Form, component: TextField, name: str) -> Markup:
     texts = form.entered(name) or [""]
     placeholder = None if component.placeholder is UNSET else component.placeholder
     attributes = {"rows": "2", "dir": "auto", "autocomplete": "off", "placeholder": placeholder}
-    control = element("textarea", {**_common(form, name, component.required), **attributes}, "\n" + texts[0])
-    return _field(form, component, name, control, component.required)
+    control = element("textarea", {**_common(form, component, name), **attributes}, "\n" + texts[0])
+    return _field(form, component, name, control)
 
 
 def _date_field(form: _Form, component: DateField, name: str) -> Markup:
     texts = form.entered(name) or [""]
     attributes = {"type": "date", "value": texts[0], "autocomplete": "off"}
-    control = element("input", {**_common(form, name, component.required), **attributes})
-    return _field(form, component, name, control, component.required)
+    control = element("input", {**_common(form, component, name), **attributes})
+    return _field(form, component, name, control)
 
 
 def _select_field(form: _Form, component: SelectField, name: str) -> Markup:
     texts = form.entered(name) or []
     # The first option is empty, so that a required choice is made by a person and not by the browser.
-    options = [element("option", {"value": ""}, form.messages("choose" if component.required else "no-answer"))]
+    empty = form.messages("choose" if form.must_fill_in(component) else "no-answer")
+    options = [element("option", {"value": ""}, empty)]
     for index, option in enumerate(component.options):
         attributes = {"value": str(index), "selected": str(index) in texts, **WORKFLOW_TEXT}
         options.append(element("option", attributes, option.label))
-    control = element("select", _common(form, name, component.required), *options)
-    return _field(form, component, name, control, component.required)
+    control = element("select", _common(form, component, name), *options)
+    return _field(form, component, name, control)
 
 
 def _checkbox(form: _Form, component: CheckboxField, name: str) -> Markup:
     texts = form.entered(name)
     is_checked = component.default if texts is None else bool(texts)
     attributes = {"type": "checkbox", "value": "1", "checked": is_checked}
-    box = element("input", {**_common(form, name, required=False), **attributes})
+    box = element("input", {**_common(form, component, name), **attributes})
     text = element("span", WORKFLOW_TEXT, _visible_label(component.label, component.id))
     return element("div", {"class": "field"}, element("label", {"class": "pick", "for": name}, box, text))
 
@@ -242,24 +246,22 @@ def _effect(form: _Form, button: Button) -> str | None:
     return t("button-effect", action=t.rule(APPROVAL_LABELS.get(button.id, button.id)), does=does)
 
 
-def _common(form: _Form, name: str, required: bool) -> dict[str, str | bool | None]:
+def _common(form: _Form, component: Field, name: str) -> dict[str, str | bool | None]:
     error = form.submitted.error(name)
     return {
         "id": name,
         "name": name,
-        "required": required and form.surface.dead_reason is None,
+        "required": form.must_fill_in(component) and form.surface.dead_reason is None,
         "aria-invalid": "true" if error else None,
         "aria-describedby": f"{name}-wrong" if error else None,
         "autofocus": form.submitted.is_first_error(name),
     }
 
 
-def _field(
-    form: _Form, component: TextField | DateField | SelectField, name: str, control: Markup, required: bool
-) -> Markup:
+def _field(form: _Form, component: TextField | DateField | SelectField, name: str, control: Markup) -> Markup:
     t = form.messages
     label = element("span", WORKFLOW_TEXT, _visible_label(component.label, component.id))
-    must = element("span", {"class": "must"}, t("required" if required else "optional"))
+    must = element("span", {"class": "must"}, t("required" if form.must_fill_in(component) else "optional"))
     error = form.submitted.error(name)
     note = element("p", {"class": "bad", "id": f"{name}-wrong"}, t.rule(error)) if error else None
     return element("div", {"class": "field"}, element("label", {"for": name}, label, " ", must), note, control)

@@ -17,7 +17,7 @@ _HEADERS: Final = [(b"content-type", JSON), (b"cache-control", b"no-store"), (b"
 
 
 class ReviewRoutes:
-    """createAnnotation, listAnnotations, diffRun."""
+    """createAnnotation, listAnnotations, diffRun, diffRunOutcome."""
 
     def __init__(self, annotations: Annotations, run_diffs: RunDiffs) -> None:
         self._annotations = annotations
@@ -38,10 +38,18 @@ class ReviewRoutes:
         return Response(200, b'{"annotations":[%b]%b}' % (documents, next_cursor))
 
     async def diff_run(self, request: Request) -> Response:
-        against = request.query_id("against", "against must be the id of a run.")
-        if against is None:
-            raise invalid("The parameter against is required: the id of the run to compare with.", parameter="against")
-        return json_response(200, await self._run_diffs.compare(request.caller, request.params["runId"], against))
+        return json_response(200, await self._run_diffs.compare(request.caller, *_compared_runs(request)))
+
+    async def diff_outcome(self, request: Request) -> Response:
+        return json_response(200, await self._run_diffs.compare_outcomes(request.caller, *_compared_runs(request)))
+
+
+def _compared_runs(request: Request) -> tuple[str, str]:
+    """The run of the path, and the run to compare with it."""
+    against = request.query_id("against", "against must be the id of a run.")
+    if against is None:
+        raise invalid("The parameter against is required: the id of the run to compare with.", parameter="against")
+    return request.params["runId"], against
 
 
 class ImportRoutes:

@@ -8,6 +8,7 @@ from weftwork.adapters.http.snapshots import SnapshotCache
 from weftwork.engine.api.interrupts import Interrupts
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.retention import Retention
+from weftwork.engine.api.review import LookBack
 from weftwork.engine.api.run_control import ControlOutcome, RunControl
 from weftwork.engine.api.runs import Runs, RunTrees
 from weftwork.ports.storage.run_queries import RunQuery
@@ -21,6 +22,7 @@ from weftwork.protocol.wire.v1.paths import PATHS
 
 _RUN_PATH: Final = PATHS["getRun"][1]
 _EVENTS_PATH: Final = PATHS["streamRunEvents"][1]
+MAX_SEQUENCE_DIGITS: Final = 16
 
 
 class RunRoutes:
@@ -35,6 +37,7 @@ class RunRoutes:
         control: RunControl,
         run_trees: RunTrees,
         snapshots: SnapshotCache,
+        look_back: LookBack,
     ) -> None:
         self._runs = service
         self._interrupts = interrupts
@@ -42,6 +45,7 @@ class RunRoutes:
         self._control = control
         self._run_trees = run_trees
         self._snapshots = snapshots
+        self._look_back = look_back
 
     async def create_run(self, request: Request) -> Response:
         document = await request.json()
@@ -75,10 +79,21 @@ class RunRoutes:
 
     async def get_run(self, request: Request) -> Response:
         caller, run_id = request.caller, request.params["runId"]
+        sequence = _look_back(request)
+        if sequence is not None:
+            return await self._earlier_run(caller, run_id, sequence)
         document = await self._runs.get_run(caller, run_id)
         if document is None:
             return Response(200, large=await self._snapshots.document(caller, run_id))
         return json_response(200, self._interrupts.with_tokens(caller, document))
+
+    async def _earlier_run(self, caller: Principal, run_id: str, sequence: int) -> Response:
+        """look-01: without tokens, because an interrupt of the past cannot be answered."""
+        earlier = await self._look_back.run_after(caller, run_id, sequence)
+        document = await self._look_back.document(earlier)
+        if document is None:
+            return Response(200, large=await self._snapshots.earlier(self._look_back, earlier))
+        return json_response(200, document)
 
     async def delete_run(self, request: Request) -> Response:
         replayed = await self._retention.delete_run(request.caller, request.params["runId"], request.idempotency_key)
@@ -108,6 +123,16 @@ class RunRoutes:
     async def tree(self, request: Request) -> Response:
         limit = request.query_integer("limit", 1, MAX_TREE_RUNS, DEFAULT_TREE_RUNS)
         return json_response(200, await self._run_trees.tree(request.caller, request.params["runId"], limit))
+
+
+def _look_back(request: Request) -> int | None:
+    """The event after which the run is shown. A number that no event can have is refused like any that is too large."""
+    text = request.query("atSequence")
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit()):
+        raise invalid("atSequence must be the sequence of an event, which is 0 or larger.", parameter="atSequence")
+    return int(text) if len(text) <= MAX_SEQUENCE_DIGITS else 10**MAX_SEQUENCE_DIGITS
 
 
 def _statuses(request: Request) -> tuple[str, ...]:

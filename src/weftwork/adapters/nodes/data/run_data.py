@@ -152,7 +152,10 @@ that error, such as `expression_limit`, and returns no outputs.
 def _transform(call: NodeCall) -> NodeOutcome:
     if "expression" in call.config:
         return Completed({"output": evaluate(call, call.config["expression"])})
-    return Completed({port: evaluate(call, source) for port, source in call.config["fields"].items()})
+    fields: dict[str, str] = call.config["fields"]
+    # Evaluated in sorted order, so that the order of members does not decide which of two errors is reported.
+    values = {port: evaluate(call, fields[port]) for port in sorted(fields)}
+    return Completed({port: values[port] for port in fields})
 
 
 @instant_node(
@@ -204,7 +207,7 @@ expression cannot be evaluated, the node fails.
 )
 def _log(call: NodeCall) -> NodeOutcome:
     config = call.config
-    fields = {each: _log_field(evaluate(call, source)) for each, source in config.get("fields", {}).items()}
+    fields = {each: _log_field(evaluate(call, source)) for each, source in sorted(config.get("fields", {}).items())}
     line = AppendLog(config.get("level", "info"), truncate_utf8(render(call, config["message"]), MAX_MESSAGE), fields)
     return Completed({"output": call.inputs["input"]} if "input" in call.inputs else {}, (line,))
 

@@ -122,7 +122,7 @@ def _build_request(call: NodeCall, context: NodeContext) -> OutboundRequest:
     if not url:
         message = "The node has no URL: set the input url or the config url."
         raise StepFailed(Failed("node_input_missing", message, retryable=False))
-    headers = {name.lower(): (name, render(call, text)) for name, text in config.get("headers", {}).items()}
+    headers = {name.lower(): (name, render(call, text)) for name, text in sorted(config.get("headers", {}).items())}
     headers |= {name.lower(): (name, text) for name, text in call.inputs.get("headers", {}).items()}
     content, content_type = _build_content(call)
     if content_type:

@@ -155,7 +155,8 @@ earlier one. `edit-accept` is then not allowed, and `requiredApprovals` cannot b
 
 `surface` is a [form](../../how-to/ask-with-a-form.md) that is shown with the question. The id of each button is an
 action of the gate. The fields `comment`, `feedback`, `reason` and `question` become members of the answer; other fields
-need a button `edit-accept`, and become the edited artifact. A form of
+need a button `edit-accept`, and become the edited artifact. A button `refine` works only with a field `feedback`, and
+`ask` only with a field `question`: its text is what the button sends. A form of
 [untrusted content](../../concepts.md#trust), such as one that a model wrote about an uploaded file, is shown but its
 buttons do not decide: a person decides with the buttons of the host.
 

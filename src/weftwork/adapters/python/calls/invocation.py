@@ -259,6 +259,10 @@ class Invocation:
         if self.services.outbound is None:
             raise missing_capability_error("HTTP requests")
         try:
+            self.host.check_may_request()
+        except StepFailed as error:
+            raise node_error(error.failure) from None
+        try:
             response = await self.services.outbound.fetch(request)
         except FetchRefused as refused:
             raise NodeError("ssrf_blocked", str(refused), {"blocked": refused.blocked}) from None

@@ -15,6 +15,8 @@ from weftwork.protocol.wire.route import (
 )
 from weftwork.protocol.wire.v1.paths import operation
 
+_AGAINST: Final = Parameter("against", {"type": "string", "pattern": ID_PATTERN}, "The other run.", required=True)
+
 REVIEW_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         *operation("createAnnotation"),
@@ -53,7 +55,14 @@ REVIEW_ROUTES: Final[tuple[Route, ...]] = (
         "Compare the events and the state of this run with those of another run.",
         scope="runs:read",
         response="run-diff-response",
-        params=(Parameter("against", {"type": "string", "pattern": ID_PATTERN}, "The other run.", required=True),),
+        params=(_AGAINST,),
+    ),
+    Route(
+        *operation("diffRunOutcome"),
+        "Compare the outcome of this run with that of another run, in any order of their events.",
+        scope="runs:read",
+        response="run-outcome-diff",
+        params=(_AGAINST,),
     ),
 )
 

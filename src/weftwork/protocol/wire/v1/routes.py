@@ -53,6 +53,22 @@ _change_run: Final = partial(
     errors=("conflict", "idempotency_key_mismatch"),
 )
 
+_fork: Final = partial(
+    Route,
+    scope="runs:create",
+    success_status=201,
+    response="fork-run-response",
+    params=(IDEMPOTENCY_KEY,),
+    errors=(
+        "conflict",
+        "mock_provider_forbidden",
+        "unsupported_mock_provider",
+        "idempotency_key_mismatch",
+        "tenant_quota_exceeded",
+        "rate_limited",
+    ),
+)
+
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
         *operation("getCapabilities"),
@@ -116,7 +132,22 @@ ROUTES: Final[tuple[Route, ...]] = (
             page_cursor(),
         ),
     ),
-    Route(*operation("getRun"), "Get the snapshot of a run.", scope="runs:read", response="run-snapshot"),
+    Route(
+        *operation("getRun"),
+        "Get the snapshot of a run.",
+        scope="runs:read",
+        response="run-snapshot",
+        unprocessable=True,
+        params=(
+            Parameter(
+                "atSequence",
+                {"type": "integer", "minimum": 0},
+                "The snapshot that the run had directly after the event with this sequence, without the tokens of its "
+                "interrupts; by default the current one. A sequence behind the last event is refused with 422.",
+            ),
+        ),
+        errors=("conflict",),
+    ),
     Route(
         *operation("cancelRun"),
         "Cancel a run; for an ended run, return its final status.",
@@ -181,6 +212,11 @@ ROUTES: Final[tuple[Route, ...]] = (
         request="resume-run",
         response="resume-run-response",
     ),
+    _fork(
+        *operation("forkRun"),
+        "Fork a run from any of its events, to replay what was recorded or to act differently.",
+        request="fork-run",
+    ),
     Route(*operation("getArtifact"), "Get an artifact of a run.", scope="artifacts:read", response="artifact"),
     Route(
         *operation("setVariables"),
@@ -219,12 +255,18 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         *operation("getRunTree"),
-        "Get a run and its descendants: each parent before its children, siblings in the order of creation.",
+        "Get a run with its child runs and forks, and theirs: each run before its children, then its forks.",
         scope="runs:read",
         response="run-tree",
         params=(
             integer_parameter("limit", 1, MAX_TREE_RUNS, f"Maximum number of runs, {DEFAULT_TREE_RUNS} by default."),
         ),
+    ),
+    _fork(
+        *operation("retryRun"),
+        "Retry a failed run: a branch from before the failure that runs the failed node again.",
+        request="retry-run",
+        body_optional=True,
     ),
     *REVIEW_ROUTES,
     *BUNDLE_ROUTES,

@@ -1,0 +1,1 @@
+"""`weftwork runs fork` and `weftwork runs retry`."""

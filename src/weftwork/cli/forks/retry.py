@@ -1,0 +1,178 @@
+"""`weftwork runs retry`: run the failed node of a run again, in a branch; also for many runs."""
+
+import sys
+import time
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import click
+
+from weftwork.cli.client.errors import RequestRefused
+from weftwork.cli.client.http_client import Client
+from weftwork.cli.client.listing import list_rows
+from weftwork.cli.client.options import client_options, suggest_runs, suggest_workflows
+from weftwork.cli.client.run_ids import complete_run_id
+from weftwork.cli.console.documents import as_object, objects
+from weftwork.cli.console.text import clean, say, say_json
+from weftwork.cli.console.units import count_of, parse_duration
+from weftwork.cli.forks.fork import overlay_of, request_fork, say_fork
+from weftwork.protocol.wire.v1.paths import method_and_path
+
+RETRYABLE: Final = ("failed", "cancelled")
+_PROGRESS_SECONDS: Final = 10.0
+
+
+@click.command()
+@click.argument("run_ids", metavar="[RUN...]", nargs=-1, shell_complete=suggest_runs)
+@click.option("--from", "from_node", metavar="NODE", help="Start from this node instead of the failed one.")
+@click.option("--set", "inputs", multiple=True, metavar="NAME=VALUE", help="Replace an input. Repeatable.")
+@click.option("--model", metavar="PROVIDER/MODEL", help="Use this model from there on.")
+@click.option(
+    "--configurable",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Replace a run option. Repeatable.",
+)
+@click.option(
+    "--repeat-effects", is_flag=True, help="Allow effects that happened after the fork point to happen again."
+)
+@click.option(
+    "--status",
+    "statuses",
+    type=click.Choice(RETRYABLE),
+    multiple=True,
+    help="Retry all runs with this status instead of RUN. Repeatable.",
+)
+@click.option("--workflow", metavar="ID", shell_complete=suggest_workflows, help="With --status: only this workflow.")
+@click.option(
+    "--since", callback=parse_duration, metavar="AGE", help="With --status: only runs created within 90m, 12h, 30d, 2w."
+)
+@click.option("--dry-run", is_flag=True, help="With --status: list the runs without retrying them.")
+@click.option("--yes", is_flag=True, help="With --status: do not ask for confirmation.")
+@click.option("--follow", is_flag=True, help="With one RUN: follow the retry to its end.")
+@client_options
+def retry(
+    client: Client,
+    as_json: bool,
+    run_ids: tuple[str, ...],
+    from_node: str | None,
+    inputs: tuple[str, ...],
+    model: str | None,
+    configurable: tuple[str, ...],
+    repeat_effects: bool,
+    statuses: tuple[str, ...],
+    workflow: str | None,
+    since: int | None,
+    dry_run: bool,
+    yes: bool,
+    follow: bool,
+) -> None:
+    """Retry failed runs: new runs that keep everything before the failure and run the failed node again.
+
+    Requires a weftwork host. RUN stays failed, and the retry is linked to it. Recorded results of the failed node are
+    used again. If the outcome of an effect is unknown, the retry asks a person first. The retry of a child run is that
+    of its parent.
+
+    \b
+    Examples:
+      weftwork runs retry 01m7f5zzhp2z8y1fpzhf93nsbb --follow
+      weftwork runs retry 01m7f5zzhp2z8y1fpzhf93nsbb --from extract --model local/large
+      weftwork runs retry --status failed --workflow order --since 2d --dry-run
+    """
+    if bool(run_ids) is bool(statuses):
+        raise click.UsageError("name the runs to retry, or select them with --status failed.")
+    if not statuses and (workflow is not None or since is not None or dry_run):
+        raise click.UsageError("--workflow, --since and --dry-run need --status.")
+    if follow and len(run_ids) != 1:
+        raise click.UsageError("--follow needs exactly one RUN.")
+    body: dict[str, Any] = {"runOptionsOverlay": overlay_of(inputs, model, configurable)}
+    if not body["runOptionsOverlay"]:
+        del body["runOptionsOverlay"]
+    if from_node is not None:
+        body["fromNodeId"] = from_node
+    if repeat_effects:
+        body["repeatEffects"] = True
+    if statuses:
+        run_ids = _selected(client, statuses, workflow, since)
+        if dry_run or not run_ids:
+            _say_selected(run_ids, as_json, dry_run)
+            return
+        if not yes:
+            click.confirm(f"Retry {count_of(len(run_ids), 'run')}?", abort=True, err=True)
+    elif len(run_ids) == 1:
+        say_fork(client, _retry_one(client, complete_run_id(client, run_ids[0]), body), as_json, follow)
+        return
+    _retry_all(client, [complete_run_id(client, each) for each in run_ids] if not statuses else run_ids, body, as_json)
+
+
+def _retry_one(client: Client, run_id: str, body: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return request_fork(client, "retryRun", run_id, body)
+    except RequestRefused as refused:
+        for effect in objects(refused.details.get("repeatedEffects")):
+            step = f", step {clean(effect['step'])}" if effect.get("step") else ""
+            say(f"would happen again: node {clean(str(effect.get('nodeId')))}{step}", err=True)
+        if refused.details.get("repeatedEffects"):
+            say("--repeat-effects allows it.", err=True)
+        raise
+
+
+def _selected(client: Client, statuses: tuple[str, ...], workflow: str | None, since: int | None) -> tuple[str, ...]:
+    """The runs to retry, oldest first, without child runs."""
+    refusal = f"this host does not list runs: {method_and_path('listRuns')} is optional for OpenWOP hosts."
+    query: dict[str, Any] = {"status": list(statuses), "workflowId": workflow}
+    after = time.time() * 1000 - since if since is not None else None
+    found: list[str] = []
+    for run, _ in list_rows(client, "listRuns", "runs", None, refusal, **query):
+        row = as_object(run)
+        if after is not None and _created_at(row) < after:
+            # Runs are listed newest first.
+            break
+        if "parentRunId" not in row:
+            found.append(str(row.get("runId")))
+    return tuple(reversed(found))
+
+
+def _created_at(row: dict[str, Any]) -> float:
+    try:
+        return datetime.fromisoformat(str(row.get("createdAt"))).astimezone(UTC).timestamp() * 1000
+    except ValueError:
+        return 0
+
+
+def _say_selected(run_ids: tuple[str, ...], as_json: bool, dry_run: bool) -> None:
+    if as_json:
+        say_json({"runs": [{"runId": each} for each in run_ids], "dryRun": dry_run})
+        return
+    for each in run_ids:
+        say(clean(each))
+    text = "no runs match these options." if not run_ids else f"{count_of(len(run_ids), 'run')} would be retried"
+    say(text if not run_ids else f"{text}; nothing was started (--dry-run).", err=True)
+
+
+def _retry_all(client: Client, run_ids: "tuple[str, ...] | list[str]", body: dict[str, Any], as_json: bool) -> None:
+    """Retry one run after the other. A refusal is reported, and the others are still retried; then the exit code is
+    that of the refusal."""
+    answers: list[Any] = []
+    refusal: RequestRefused | None = None
+    reported_at = time.monotonic()
+    for number, run_id in enumerate(run_ids, 1):
+        try:
+            answer = request_fork(client, "retryRun", run_id, body)
+        except RequestRefused as refused:
+            if refused.status in (401, 403):
+                raise
+            refusal = refused
+            answers.append({"sourceRunId": run_id, "error": refused.code, "message": refused.message})
+            say(f"{clean(run_id)}: {refused.format_message()}", err=True)
+        else:
+            answers.append(answer)
+            if not as_json:
+                say(f"{clean(run_id)} is retried as {clean(answer['runId'])}")
+        if time.monotonic() - reported_at >= _PROGRESS_SECONDS and not sys.stdout.isatty():
+            say(f"{number} of {len(run_ids)}", err=True)
+            reported_at = time.monotonic()
+    if as_json:
+        say_json({"runs": answers})
+    if refusal is not None:
+        raise SystemExit(refusal.exit_code)

@@ -1,0 +1,276 @@
+"""Forks for callers: a new run from any event of another one, as a replay or as a branch.
+
+The fork is durable before the caller is answered: its copied prefix, the events with which it begins to act, and the
+state at the fork point, in one commit.
+"""
+
+import asyncio
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET
+
+from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome, idempotent
+from weftwork.engine.api.keyring import Principal, require_run
+from weftwork.engine.api.runs import check_capacity, reserve_quota
+from weftwork.engine.host.catalog import WorkflowCatalog
+from weftwork.engine.host.executor import Executor
+from weftwork.engine.host.imported_runs import check_replayable
+from weftwork.engine.host.run_loader import unloadable_error
+from weftwork.engine.host.set_aside import check_size, most_state
+from weftwork.engine.run.append import BatchBuilder, hide_inputs, make_redactor
+from weftwork.engine.run.replay import REPLAY_PAGE_BYTES, REPLAY_PAGE_EVENTS, RunTooLarge, load_state
+from weftwork.engine.runtime import Runtime
+from weftwork.ports.storage.forks import SourceMissing
+from weftwork.ports.storage.idempotency import SlotTaken
+from weftwork.protocol.errors import NO_SUCH_RUN, ClientFault, HostFault
+from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.limits import time_limit
+from weftwork.protocol.media.asset_references import referenced_assets
+from weftwork.protocol.models.selection import check_selection
+from weftwork.protocol.privacy.redaction import reveal
+from weftwork.protocol.privacy.trust import is_untrusted_boundary
+from weftwork.protocol.replay.cut_outcome import cut_outcome
+from weftwork.protocol.replay.fork_request import ForkRequest, check_fork_point, fork_header, parse_fork, parse_retry
+from weftwork.protocol.replay.retry_point import RetrySearch, log_entry, refuse_repeated_effects
+from weftwork.protocol.run import payloads
+from weftwork.protocol.run.batch import Batch, IdempotencyRecord
+from weftwork.protocol.run.events import UNTRUSTED, Draft
+from weftwork.protocol.run.header import ForkMode, RunHeader
+from weftwork.protocol.run.imports import check_forkable
+from weftwork.protocol.run.projection import Projection, StoredRun
+from weftwork.protocol.timestamps import iso
+from weftwork.protocol.workflow import run_options
+from weftwork.protocol.workflow.plan import Plan
+
+CUT_PAGE_EVENTS: Final = 256
+
+
+class ForkOutcome(ReplayableOutcome, frozen=True):
+    """A fork that was created, and its status at that time."""
+
+    run_id: str
+    source_run_id: str
+    from_seq: int
+    mode: ForkMode
+    status: str
+
+
+class Forks(msgspec.Struct, eq=False):
+    """Forks for callers. Raises ClientFault, StoreUnavailable or HostFault."""
+
+    _runtime: Runtime
+    _catalog: WorkflowCatalog
+    _executor: Executor
+
+    async def fork_run(
+        self, principal: Principal, run_id: str, document: Any, key: str | None = None, traceparent: str | None = None
+    ) -> ForkOutcome:
+        """Fork a run. Durable on return. With an idempotency key, the same key and body return the same fork."""
+        work = partial(self._fork, principal, run_id, document, traceparent)
+        return await idempotent(self._runtime, principal, f"forkRun/{run_id}", key, document, ForkOutcome, work)
+
+    async def _fork(
+        self, principal: Principal, run_id: str, document: Any, traceparent: str | None, claim: IdempotencyClaim
+    ) -> ForkOutcome | SlotTaken:
+        request = parse_fork(document)
+        source = require_run(await self._executor.read_run(principal.run(run_id)))
+        check_fork_point(request.from_seq, source.projection.last_sequence)
+        return await self.create(principal, source, request, claim, traceparent)
+
+    async def create(
+        self,
+        principal: Principal,
+        source: StoredRun,
+        request: ForkRequest,
+        claim: IdempotencyClaim,
+        traceparent: str | None = None,
+        retry: str | None = None,
+    ) -> ForkOutcome | SlotTaken:
+        """Create a fork of a stored run at a legal fork point. `retry`: the failed node that it runs again."""
+        check_forkable(source.header, request.mode)
+        await check_replayable(self._runtime, self._catalog, source.header, source.projection.last_sequence)
+        plan = await self._plan_of(source)
+        new_id = self._runtime.ids.run_id(claim.now)
+        last = source.projection.last_sequence
+        unapplied = await self._cut_outcome(source, request) if not request.is_replay else ()
+        header = fork_header(source.header, request, new_id, claim.now, last, traceparent, retry, unapplied)
+        self._check_options(principal, plan, header, request)
+        check_capacity(self._executor, self._runtime.limits, principal.partition)
+        outcome = ForkOutcome(
+            new_id, source.header.run_id, request.from_seq, request.mode, "pending" if request.from_seq == 0 else ""
+        )
+        if not request.is_replay and request.from_seq == 0:
+            return await self._start_over(source, plan, header, request, outcome, claim)
+        if self._runtime.tenant_logs is not None:
+            await reserve_quota(self._runtime.tenant_logs, header, (), await self._copied_bytes(source, request))
+        if request.inputs:
+            header = msgspec.structs.replace(header, inputs={**header.inputs, **hide_inputs(plan, request.inputs)[0]})
+        if request.overlay:
+            header = msgspec.structs.replace(header, assets=self._assets_of(header, request.inputs))
+        first = await self._first_batch(source, plan, header, request, claim.now)
+        outcome = msgspec.structs.replace(outcome, status=first.projection.status)
+        created = await self._store(header, first, claim.make_record(outcome))
+        return created if created is not None else outcome
+
+    async def retry_run(
+        self, principal: Principal, run_id: str, document: Any, key: str | None = None, traceparent: str | None = None
+    ) -> ForkOutcome:
+        """retry-02: a branch from before the failure of a run. A failed child run is retried by its parent."""
+        work = partial(self._retry, principal, run_id, document, traceparent)
+        return await idempotent(self._runtime, principal, f"retryRun/{run_id}", key, document, ForkOutcome, work)
+
+    async def _retry(
+        self, principal: Principal, run_id: str, document: Any, traceparent: str | None, claim: IdempotencyClaim
+    ) -> ForkOutcome | SlotTaken:
+        wanted = parse_retry(document)
+        source = require_run(await self._executor.read_run(principal.run(run_id)))
+        while wanted.from_node is None and (parent := source.header.parent) is not None and parent.awaited:
+            stored = await self._executor.read_run(principal.run(parent.run_id))
+            if stored is None:
+                break
+            source = stored
+        search = RetrySearch(wanted.from_node)
+        await self._search(source, search)
+        point = search.point(source.projection.status)
+        if point.repeated and not wanted.repeats_effects:
+            raise refuse_repeated_effects(point)
+        request = wanted.branch_from(point.from_seq)
+        return await self.create(principal, source, request, claim, traceparent, point.node_id)
+
+    async def _search(self, source: StoredRun, search: RetrySearch) -> None:
+        """Read the whole log, and of each event only what decides about the retry."""
+        last = -1
+        while page := await self._runtime.log.read(source.header.key, last, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES):
+            for event in page:
+                search.add(log_entry(event))
+            last = page[-1].sequence
+            await asyncio.sleep(0)
+
+    async def _plan_of(self, source: StoredRun) -> Plan:
+        try:
+            return await self._catalog.pinned_plan(source.header.workflow_id, source.header.definition)
+        except HostFault:
+            raise await unloadable_error(self._catalog, source) from None
+
+    def _check_options(self, principal: Principal, plan: Plan, header: RunHeader, request: ForkRequest) -> None:
+        """fork-03: the checks of a new run, for the merged options."""
+        if not request.overlay:
+            return
+        run_options.check_mock_provider(header.configurable, principal.mode)
+        run_options.check_configurable(plan.workflow.configurable_schema, header.configurable)
+        run_options.check_options(header.configurable, header.metadata)
+        check_selection(header.configurable, () if self._runtime.models is None else self._runtime.models.names)
+        if request.inputs:
+            inputs = {**header.inputs, **request.inputs}
+            run_options.check_inputs(plan.workflow.variables, inputs, plan.workflow.channels)
+
+    async def _copied_bytes(self, source: StoredRun, request: ForkRequest) -> int:
+        """An upper bound of what the fork copies now and, as a replay, writes again."""
+        outline = require_run(await self._runtime.log.outline(source.header.key))
+        if request.is_replay:
+            return outline.log_bytes
+        return outline.log_bytes * request.from_seq // (source.projection.last_sequence + 1)
+
+    async def _start_over(
+        self,
+        source: StoredRun,
+        plan: Plan,
+        header: RunHeader,
+        request: ForkRequest,
+        outcome: ForkOutcome,
+        claim: IdempotencyClaim,
+    ) -> ForkOutcome | SlotTaken:
+        """A branch without a prefix: a new run with the merged options."""
+        inputs = {**await self._inputs_of(source, plan), **request.inputs}
+        visible, hidden = hide_inputs(plan, inputs)
+        assets = self._assets_of(header, inputs)
+        header = msgspec.structs.replace(header, inputs=visible, assets=assets)
+        if self._runtime.tenant_logs is not None:
+            await reserve_quota(self._runtime.tenant_logs, header, hidden)
+        record = claim.make_record(outcome)
+        created = await self._executor.create(header, plan, inputs, hidden, record, exclusive=False)
+        return created if isinstance(created, SlotTaken) else outcome
+
+    async def _inputs_of(self, source: StoredRun, plan: Plan) -> dict[str, Any]:
+        """The inputs of the source, with hidden values."""
+        if source.header.first_inputs is not source.header.inputs:
+            # Branches have replaced some of them.
+            return (await self._state_at(source.header, plan, source.projection.last_sequence + 1)).inputs
+        hidden = await self._runtime.log.hidden_values(source.header.key)
+        removed = [(each.pointer, msgspec.json.decode(each.value)) for each in hidden if each.sequence == -1]
+        # A copy, because the header is shown to readers and must keep its masks.
+        inputs: dict[str, Any] = reveal(msgspec.json.decode(msgspec.json.encode(source.header.inputs)), removed)
+        return inputs
+
+    def _assets_of(self, header: RunHeader, inputs: dict[str, Any]) -> tuple[str, ...]:
+        encoded = encode_stored([inputs, header.configurable, header.metadata])
+        return tuple(sorted({*header.assets, *referenced_assets(encoded, header.partition)}))
+
+    async def _first_batch(
+        self, source: StoredRun, plan: Plan, header: RunHeader, request: ForkRequest, now: int
+    ) -> Batch:
+        """The state at the fork point, and in a branch the event with which it begins to act."""
+        if request.from_seq == 0:
+            return Batch((), Projection("pending"))
+        state = await self._state_at(msgspec.structs.replace(source.header, fork=header.fork), plan, request.from_seq)
+        past_ended_at = state.last_event_at
+        state.header = header
+        builder = BatchBuilder(state, make_redactor(state), now, self._time_limit(plan, header))
+        if not request.is_replay:
+            forked = payloads.RunForked(
+                source.header.run_id,
+                request.from_seq,
+                iso(past_ended_at),
+                request.inputs or UNSET,
+                header.fork.retry or UNSET if header.fork is not None else UNSET,
+            )
+            untrusted = bool(request.inputs) and is_untrusted_boundary(header.configurable)
+            builder.add((Draft.of(forked, content_trust=UNTRUSTED if untrusted else None),))
+        batch = builder.build(self._runtime.ids, None)
+        if request.is_replay:
+            # A replay is executed now, also if the run waited at the fork point.
+            running = msgspec.structs.replace(batch.projection, parked=False, wake_at=None)
+            batch = msgspec.structs.replace(batch, projection=running)
+        return batch
+
+    async def _cut_outcome(self, source: StoredRun, request: ForkRequest) -> tuple[int, ...]:
+        """fork-07: the events of the prefix that belong to an outcome which ends after the fork point."""
+        key, log = source.header.key, self._runtime.log
+        found: list[int] = []
+        end = request.from_seq
+        is_complete = end == 0
+        while not is_complete:
+            start = max(0, end - CUT_PAGE_EVENTS)
+            entries = [log_entry(each) for each in await log.read(key, start - 1, end - start + 1)]
+            if len(entries) != end - start + 1:
+                raise ClientFault("not_found", NO_SUCH_RUN)
+            part, is_complete = cut_outcome(reversed(entries[:-1]), entries[-1])
+            found += part
+            end = start
+            is_complete = is_complete or start == 0
+        return tuple(reversed(found))
+
+    async def _state_at(self, source: RunHeader, plan: Plan, from_seq: int) -> RunState:
+        """The state after the events below `from_seq`. `source` has the header of the source and the fork of the
+        branch."""
+        limits, log = self._runtime.limits, self._runtime.log
+        outline = require_run(await log.outline(source.key))
+        try:
+            check_size(outline, limits)
+            return await load_state(log, source, plan, most_state(limits), self._runtime.loop_share, until=from_seq - 1)
+        except RunTooLarge as reason:
+            message = f"The run is too large to be forked on this host ({reason})."
+            raise ClientFault("service_unavailable", message) from None
+
+    def _time_limit(self, plan: Plan, header: RunHeader) -> int | None:
+        return time_limit(self._runtime.limits, plan.workflow.timeout_ms, header.configurable)
+
+    async def _store(self, header: RunHeader, first: Batch, record: IdempotencyRecord | None) -> SlotTaken | None:
+        try:
+            created = await self._executor.create_fork(header, first, record)
+        except SourceMissing:
+            raise ClientFault("not_found", NO_SUCH_RUN) from None
+        return created if isinstance(created, SlotTaken) else None

@@ -1,0 +1,1 @@
+"""Time travel: the rules of forks, replays and retries."""

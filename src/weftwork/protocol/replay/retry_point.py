@@ -1,0 +1,135 @@
+"""The fork point of a retry: where a branch of a failed run begins, so that the failed node runs again.
+
+A retry keeps everything before the failure, also what the failed node has recorded: its steps and answers are used
+again. A retry from an earlier node drops what happened since that node started.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.protocol.run import events
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import TERMINAL_STATUSES
+from weftwork.protocol.spelling import did_you_mean
+
+STOP_TYPES: Final = frozenset(
+    {"cap.breached", events.LIMIT_BREACHED, events.CANCEL_REQUESTED, "workflow.loopback-limit"}
+)
+"""Events after which a run only ends."""
+ANSWER_TYPES: Final = frozenset(
+    {"interrupt.resolved", "approval.received", "approval.rejected", "approval.overridden", "clarification.resolved"}
+)
+"""Events about the answer of an interrupt, or that it was not answered in time."""
+ANSWER_CODES: Final = frozenset({"interrupt_rejected", "interrupt_timeout"})
+"""Failures of a node because of an answer. The answer is part of the failure, so the question is asked again."""
+MAX_NAMED_EFFECTS: Final = 20
+
+
+_READ_TYPES: Final = frozenset({"run.failed", "node.failed", events.EFFECT_CLAIMED})
+"""The types of events whose payload decides about a retry."""
+
+
+class LogEntry(msgspec.Struct, frozen=True):
+    """The parts of an event that decide about a retry."""
+
+    sequence: int
+    type: str
+    node_id: str | None
+    """Of `run.failed`, the node that failed the run."""
+    step: str = ""
+    """Of an effect."""
+    code: str = ""
+    """Of a failure of a node."""
+
+
+def log_entry(event: Event) -> LogEntry:
+    """An event as the search for a fork point reads it."""
+    if event.type not in _READ_TYPES:
+        return LogEntry(event.sequence, event.type, event.node_id)
+    payload: dict[str, Any] = msgspec.json.decode(event.payload)
+    if event.type == "node.failed":
+        return LogEntry(event.sequence, event.type, event.node_id, code=payload["error"]["code"])
+    if event.type == "run.failed":
+        return LogEntry(event.sequence, event.type, payload.get("failedNodeId"))
+    return LogEntry(event.sequence, event.type, event.node_id, payload.get("step", ""))
+
+
+class RetryPoint(msgspec.Struct, frozen=True):
+    from_seq: int
+    node_id: str | None
+    """The node whose recorded failures are forgotten."""
+    repeated: tuple[tuple[str, str], ...] = ()
+    """Effects after the fork point, as node and step. They would happen again."""
+
+
+class RetrySearch:
+    """retry-02 (host): finds the fork point of a retry in one pass over the log. `from_node`: the node to start from,
+    instead of the one that failed."""
+
+    def __init__(self, from_node: str | None = None) -> None:
+        self._from_node = from_node
+        self._started: dict[str, int] = {}
+        self._failed: dict[str, int] = {}
+        self._answered: dict[str, int] = {}
+        """The first event about the latest answer of a node."""
+        self._effects: list[tuple[int, str, str]] = []
+        self._stopped: int | None = None
+        self._failed_node: str | None = None
+        self._ended: int | None = None
+
+    def add(self, entry: LogEntry) -> None:
+        """The next event of the log."""
+        node_id, kind = entry.node_id or "", entry.type
+        if kind == "node.started":
+            self._started[node_id] = entry.sequence
+            self._answered.pop(node_id, None)
+        elif kind == "node.failed":
+            answered = self._answered.pop(node_id, entry.sequence)
+            self._failed[node_id] = answered if entry.code in ANSWER_CODES else entry.sequence
+        elif kind == "interrupt.requested":
+            self._answered.pop(node_id, None)
+        elif kind in ANSWER_TYPES:
+            self._answered.setdefault(node_id, entry.sequence)
+        elif kind == events.EFFECT_CLAIMED:
+            self._effects.append((entry.sequence, node_id, entry.step))
+        elif kind in STOP_TYPES and self._stopped is None:
+            self._stopped = entry.sequence
+        elif kind in events.TERMINAL_TYPES:
+            self._ended, self._failed_node = entry.sequence, entry.node_id
+
+    def point(self, status: str) -> RetryPoint:
+        """The fork point. Raises ClientFault if the run has not failed or was not cancelled, or if the node is
+        unknown."""
+        if self._from_node is not None:
+            if self._from_node not in self._started:
+                hint = did_you_mean(self._from_node, list(self._started)) or "."
+                raise invalid(f"No node with this id has started in the run{hint}", "/fromNodeId")
+            return self._at(self._started[self._from_node], None)
+        if status not in TERMINAL_STATUSES or status == "completed" or self._ended is None:
+            message = "Only a failed or cancelled run can be retried; to run a part of it again, name a node."
+            raise ClientFault("conflict", message, {"runStatus": status})
+        node_id = self._failed_node
+        if self._stopped is not None:
+            return self._at(self._stopped, node_id)
+        if node_id is not None and node_id in self._failed:
+            return self._at(self._failed[node_id], node_id)
+        return self._at(self._ended, node_id)
+
+    def _at(self, sequence: int, node_id: str | None) -> RetryPoint:
+        repeated = dict.fromkeys((node, step) for at, node, step in self._effects if at >= sequence)
+        return RetryPoint(sequence, node_id, tuple(repeated))
+
+
+def refuse_repeated_effects(point: RetryPoint) -> ClientFault:
+    """retry-03 (host): effects that would happen again are named, and the caller has to confirm them."""
+    named: list[dict[str, Any]] = [
+        {"nodeId": node_id, "step": step} if step else {"nodeId": node_id} for node_id, step in point.repeated
+    ]
+    count = "an effect" if len(named) == 1 else f"{len(named)} effects"
+    message = (
+        f"The retry would repeat {count} that happened after the fork point. "
+        "Send repeatEffects: true if that is allowed."
+    )
+    return ClientFault("conflict", message, {"repeatedEffects": named[:MAX_NAMED_EFFECTS]})

@@ -1,0 +1,129 @@
+"""Branches: the prefix is that of the source, and the run acts anew from there on."""
+
+import random
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.harness.child_workflows import GATED, SUB_WORKFLOW, child_keys, start_run
+from tests.harness.definitions import edge, example_count, node, variable, workflow
+from tests.harness.engine_harness import CALLER, EngineHarness, settle, until
+from tests.simulation.random_workflows import FLAKY, INPUTS, random_workflow
+from weftwork.engine.api.forks import Forks
+from weftwork.protocol.run.header import RunKey
+
+CHAIN = workflow([node("a", "test.gate"), node("b", "test.gate")], [edge("a", "b")])
+
+
+async def fork(bench: EngineHarness, key: RunKey, from_seq: int = 0, mode: str = "branch", **overlay: Any) -> RunKey:
+    body: dict[str, Any] = {"mode": mode, "fromSeq": from_seq}
+    if overlay:
+        body["runOptionsOverlay"] = overlay
+    outcome = await Forks(bench.runtime, bench.catalog, bench.executor).fork_run(CALLER, key.run_id, body)
+    return CALLER.run(outcome.run_id)
+
+
+async def shape(bench: EngineHarness, key: RunKey) -> list[tuple[Any, ...]]:
+    """What two equal prefixes have in common."""
+    return [
+        (each.sequence, each.event_id, each.type, each.node_id, each.timestamp, each.causation_id, each.payload)
+        for each in await bench.events(key)
+    ]
+
+
+@pytest.mark.rule("fork-01", "fork-04")
+@settings(max_examples=example_count(6, 400), deadline=None)
+@given(st.integers(0, 2**48))
+async def test_a_branch_from_any_event_keeps_its_prefix_and_ends_as_its_source(seed: int) -> None:
+    document = random_workflow(random.Random(seed), 6)
+    bench = EngineHarness(FLAKY)
+    source = await bench.execute(document, inputs=INPUTS)
+    whole = await shape(bench, source)
+    ended = (await bench.stored_run(source)).projection
+    for from_seq in range(len(whole)):
+        branch = await fork(bench, source, from_seq)
+        await bench.run_to_end(branch)
+        assert (await shape(bench, branch))[:from_seq] == whole[:from_seq]
+        projection = (await bench.stored_run(branch)).projection
+        assert (projection.status, projection.outputs) == (ended.status, ended.outputs), from_seq
+    assert await shape(bench, source) == whole
+    await bench.crash()
+
+
+async def ended_with(bench: EngineHarness, key: RunKey) -> tuple[str, Any]:
+    await bench.run_to_end(key)
+    stored = await bench.stored_run(key)
+    return stored.projection.status, msgspec.json.decode(stored.projection.outputs or b"null")
+
+
+@pytest.mark.rule("fork-03", "fork-04")
+async def test_inputs_of_the_overlay_reach_the_nodes_after_the_fork_point() -> None:
+    document = workflow(
+        [node("a"), node("b", "core.transform", config={"expression": "inputs.n + variables.n"})],
+        [edge("a", "b")],
+        [variable("n", "number"), variable("m", "number", defaultValue=1)],
+    )
+    bench, source = await EngineHarness().with_ended_run(document, inputs={"n": 1})
+    types = await bench.event_types(source)
+    branch = await fork(bench, source, types.index("node.completed"), inputs={"n": 21})
+    status, outputs = await ended_with(bench, branch)
+    assert status == "completed", await bench.payloads(branch, "node.failed")
+    assert 42 in outputs["b"].values()
+    forked = await bench.payload(branch, "weftwork.run.forked")
+    assert (forked["sourceRunId"], forked["inputs"]) == (source.run_id, {"n": 21})
+    over = await fork(bench, source, 0, inputs={"n": 5})
+    assert 10 in (await ended_with(bench, over))[1]["b"].values()
+    assert (await bench.payload(over, "run.started"))["inputs"] == {"n": 5}
+
+
+@pytest.mark.rule("fork-04")
+async def test_an_open_interrupt_is_open_in_the_branch_and_its_deadline_counts_from_the_fork() -> None:
+    gate = node("ask", "core.approvalGate", config={"title": "Go on?", "timeoutMs": 60_000})
+    bench, source = await EngineHarness().with_settled_run(workflow([gate]))
+    await bench.advance(50_000)
+    branch = await fork(bench, source, (await bench.stored_run(source)).projection.last_sequence)
+    await settle()
+    assert await bench.status(branch) == "waiting-approval"
+    await bench.advance(20_000)
+    assert await bench.status(source) == "failed"
+    assert await bench.status(branch) == "waiting-approval"
+    await bench.answer(branch, {"action": "accept"})
+    await settle()
+    assert await bench.status(branch) == "completed"
+    assert await bench.status(source) == "failed"
+
+
+@pytest.mark.rule("fork-04")
+async def test_a_child_that_had_not_ended_is_started_again_and_an_ended_one_is_not() -> None:
+    call = node("call", SUB_WORKFLOW, config={"workflowId": "held"})
+    bench, source = await start_run(workflow([call, node("x", "test.gate")]), GATED)
+    await until(lambda: "x" in bench.gate_node.waiting)
+    await bench.release("x")
+    (first,) = await child_keys(bench, source)
+    branch = await fork(bench, source, (await bench.event_types(source)).index("node.completed"))
+    await settle()
+    (second,) = await child_keys(bench, branch)
+    assert first != second
+    await bench.release("h")
+    await bench.release("x")
+    assert await bench.status(branch) == "completed"
+    after = await fork(bench, branch, (await bench.event_types(branch)).index("weftwork.child.ended") + 1)
+    await settle()
+    assert await child_keys(bench, after) == []
+    await bench.crash()
+
+
+@pytest.mark.rule("fork-07")
+@pytest.mark.parametrize("guarded", [True, False])
+async def test_a_node_whose_outcome_is_cut_writes_once(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not guarded:
+        monkeypatch.setattr("weftwork.engine.api.forks.cut_outcome", lambda before, following: ([], True))
+    write = node("w", "core.channelWrite", config={"channelName": "total", "reducer": "counter", "value": 1})
+    bench, source = await EngineHarness().with_ended_run(workflow([write, node("z")], [edge("w", "z")]))
+    cut = (await bench.event_types(source)).index("channel.written") + 1
+    branch = await fork(bench, source, cut)
+    await bench.run_to_end(branch)
+    assert (await bench.state(branch)).channels["total"].value == (1 if guarded else 2)

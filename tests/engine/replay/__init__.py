@@ -1,0 +1,1 @@
+"""Replays: as recorded, after a difference, after a crash, and the guard."""
