@@ -11,7 +11,7 @@ COMMANDS = {
     "signing": ("keys", "List, rotate and drop the keys that sign links."),
     "run": ("run", "Start a run of a workflow."),
     "events": ("events", "Print the events of a run, one per line."),
-    "runs": ("runs", "List, show, replay, control, fork, retry and prune runs."),
+    "runs": ("runs", "List, show, replay, control, fork, retry, import and prune runs."),
     "eval": ("review.eval", "Compare models and prompts on recorded runs."),
     "diff": ("review.diff", "Compare two runs."),
     "bundle": ("review.bundle", "Save a run as a debug bundle, or show a saved bundle."),

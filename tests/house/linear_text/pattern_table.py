@@ -440,6 +440,17 @@ PATTERNS: dict[str, Entry] = {
         use="search",
         patterns=lambda: [trust._tokens()],
     ),
+    "cli/imports/media_packing.py:_ASSET_PATH": entry(
+        "/v1/host/weftwork/assets/",
+        "v1.",
+        Input("a", "/v1/host/weftwork/assets/v1."),
+        Input("a", "/v1/host/weftwork/assets/v1.a."),
+        Input("a", "/v1/host/weftwork/assets/v1.a.aaaa."),
+        "/v1/host/weftwork/assets/v1.a.aaaa." + "a" * 43,
+    ),
+    "protocol/review/bundle_import.py:_EVENT_ID": entry("a", Input("a", after=" ")),
+    "protocol/review/bundle_import.py:_MEDIA_TYPE": entry("a", "a/", "/", Input("a", "a/"), Input("a", "a/a", ";")),
+    "protocol/review/bundle_import.py:_MEDIA_URL": entry("a", "http://", Input("a", "https://", '"')),
     "protocol/review/bundle_media.py:_CONTENT": entry(
         "A",
         _BASE64,

@@ -23,6 +23,7 @@ from weftwork.adapters.providers.openai_compatible.event_stream import EventRead
 from weftwork.cli.client import event_stream
 from weftwork.cli.commands import models
 from weftwork.cli.console import table, text
+from weftwork.cli.imports import media_packing
 from weftwork.cli.render import form_text, interrupt_text, node_type_details
 from weftwork.protocol.envelopes import answer_documents, checks, completion, partial_surface
 from weftwork.protocol.envelopes.text import extraction, repair
@@ -611,6 +612,14 @@ CASES: tuple[Case, ...] = (
         Input('"a",', "[", "1]"),
         Input("1,[],", "[", "1]"),
         Input("[1],", "[", "1]"),
+    ),
+    case(
+        "cli/imports/media_packing.py:_asset_urls cli/imports/media_packing.py:_origin",
+        lambda given: list(media_packing._asset_urls(given.encode())),
+        "http://",
+        "https://a/v1/host/weftwork/assets/",
+        "/v1/host/weftwork/assets/v1.a.aaaa." + "a" * 43 + " ",
+        "http://" * 40 + "/v1/host/weftwork/assets/v1.a.aaaa." + "a" * 43 + " ",
     ),
     # Pointers and locations.
     case(

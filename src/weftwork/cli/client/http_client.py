@@ -90,9 +90,11 @@ class Client:
         headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
         return self._request("POST", path, query, body, repeatable=bool(headers), **headers)
 
-    def upload(self, path: str, body: "Upload", **query: Any) -> Any:
-        """The document of the response. Retried, because uploading the same bytes twice is idempotent."""
-        return self._request("POST", path, query, body, repeatable=True)
+    def upload(self, path: str, body: "Upload", *, idempotency_key: str | None = None, **query: Any) -> Any:
+        """The document of the response. Retried, because uploading the same bytes twice is idempotent, with a key or
+        by itself."""
+        headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
+        return self._request("POST", path, query, body, repeatable=True, **headers)
 
     def delete(self, path: str) -> Any:
         """The document of the response; None from most hosts."""

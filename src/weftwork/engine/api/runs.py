@@ -198,6 +198,14 @@ class Runs:
         """The stored run, for callers that build their own document from it."""
         return require_run(await self._executor.read_run(principal.run(run_id)))
 
+    async def definition(self, header: RunHeader) -> dict[str, str]:
+        """The digest and the version of the definition of a run, for its bundle."""
+        if (imported := header.imported) is not None:
+            version = imported.definition_version
+        else:
+            version = await self._catalog.definition_version(header.workflow_id, header.definition)
+        return {"digest": header.definition, "version": version}
+
     async def run_spans(self, principal: Principal, run_id: str) -> list[dict[str, Any]]:
         """The spans of a run, projected from its log; empty if there is no such run."""
         stored = await self._executor.read_run(principal.run(run_id))
@@ -384,9 +392,12 @@ class EventStreams(msgspec.Struct, eq=False):
         except BaseException:
             self._runtime.feeds.leave(run)
             raise
+        has_ended = projection.status in TERMINAL_STATUSES
+        if has_ended:
+            reader.final_sequence = projection.last_sequence
         if after >= projection.last_sequence:
             reader.sequence = projection.last_sequence
-            reader.ended = projection.status in TERMINAL_STATUSES
+            reader.ended = has_ended
         return reader, projection
 
     def leave(self, principal: Principal, run_id: str) -> None:

@@ -1,12 +1,15 @@
-"""Routes for reviewing runs: annotations, the difference between two runs, and debug bundles, which are streamed."""
+"""Routes for reviewing runs: annotations, the difference between two runs, and the export and import of bundles."""
 
 from typing import Final
 
 from weftwork.adapters.http.message import JSON, Request, Response, json_response, replay_headers
 from weftwork.engine.api.annotations import Annotations
+from weftwork.engine.api.imports import Imports
 from weftwork.engine.api.review import Bundles, BundleStream, RunDiffs
-from weftwork.protocol.errors import invalid
+from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.review.annotations import MAX_ANNOTATIONS
+from weftwork.protocol.review.bundle_import import MAX_IMPORT_BYTES
+from weftwork.protocol.run.imports import ImportResponse
 from weftwork.protocol.wire.route import MAX_CURSOR
 from weftwork.protocol.wire.v1.paths import path_for
 
@@ -47,6 +50,25 @@ def _compared_runs(request: Request) -> tuple[str, str]:
     if against is None:
         raise invalid("The parameter against is required: the id of the run to compare with.", parameter="against")
     return request.run_id, against
+
+
+class ImportRoutes:
+    """importRun."""
+
+    def __init__(self, imports: Imports) -> None:
+        self._imports = imports
+
+    async def import_run(self, request: Request) -> Response:
+        """imp-01: the body is a bundle of up to MAX_IMPORT_BYTES. The limit of other bodies does not apply."""
+        request.check_encoding()
+        if request.media_type != JSON:
+            raise ClientFault("unsupported_media_type", f"Send the bundle as Content-Type: {JSON.decode()}.")
+        request.max_body_bytes = MAX_IMPORT_BYTES
+        outcome = await self._imports.import_run(request.caller, await request.body(), request.idempotency_key)
+        status_url = path_for("getRun", runId=outcome.run_id)
+        counts = outcome.event_count, outcome.media_count
+        body = ImportResponse(outcome.run_id, outcome.status, outcome.source_run_id, *counts, status_url)
+        return json_response(201, body, [*replay_headers(outcome.replayed), (b"location", status_url.encode())])
 
 
 class BundleRoutes:

@@ -51,6 +51,7 @@ PATHS: Final[dict[str, tuple[str, str]]] = {
     "retryRun": ("POST", "/v1/host/weftwork/runs/{runId}/retry"),
     "createAnnotation": ("POST", "/v1/runs/{runId}/annotations"),
     "listAnnotations": ("GET", "/v1/runs/{runId}/annotations"),
+    "importRun": ("POST", "/v1/host/weftwork/runs:import"),
     "diffRun": ("GET", "/v1/runs/{runId}:diff"),
     "diffRunOutcome": ("GET", "/v1/host/weftwork/runs/{runId}/outcome-diff"),
     "getDebugBundle": ("GET", "/v1/runs/{runId}/debug-bundle"),
