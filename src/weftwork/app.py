@@ -46,7 +46,8 @@ from weftwork.engine.api.keyring import Keyring
 from weftwork.engine.api.retention import Retention
 from weftwork.engine.api.review import Bundles, LookBack, RunDiffs
 from weftwork.engine.api.run_control import RunControl
-from weftwork.engine.api.runs import EventStreams, Runs, RunTrees
+from weftwork.engine.api.run_trees import RunTrees
+from weftwork.engine.api.runs import EventStreams, Runs
 from weftwork.engine.api.surfaces import Surfaces
 from weftwork.engine.api.workflows import Workflows
 from weftwork.engine.host.catalog import WorkflowCatalog

@@ -136,6 +136,7 @@ PATTERNS: dict[str, Entry] = {
     ),
     "cli/console/units.py:parse_duration": entry("1", "1s"),
     "cli/doctor/machine_checks.py:check_packages": entry("a", " ", "a "),
+    "cli/follow/event_steps.py:_KEY": entry("a", "\x1b", "\x1b[", Input("0;", "\x1b[")),
     "cli/render/drawing.py:_UNSAFE": entry("a", "\x1b", " "),
     "cli/render/form_text.py:_WORDS": entry("a", " ", "a "),
     "cli/render/interrupt_text.py:_KEY": _ID,

@@ -14,7 +14,7 @@ from weftwork.engine.api.keyring import Principal, require_run
 from weftwork.engine.api.runs import Runs, Slices, sliced_snapshot
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
-from weftwork.engine.host.run_loader import UNLOADABLE_RETRY_S
+from weftwork.engine.host.run_loader import unloadable_fault
 from weftwork.engine.host.set_aside import most_state, refusal_of
 from weftwork.engine.media.assets import Assets
 from weftwork.engine.run.append import make_redactor
@@ -25,7 +25,7 @@ from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.annotations import AnnotationStore
 from weftwork.ports.storage.assets import StoredAsset
 from weftwork.ports.storage.event_log import EventLog
-from weftwork.protocol.errors import ClientFault, HostFault
+from weftwork.protocol.errors import HostFault
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.pieces import Piece
 from weftwork.protocol.media.asset_references import media_ref
@@ -339,7 +339,7 @@ class LookBack:
                 f"This host cannot fold the log of the run: {fault}. Restart the host with the node types that the run "
                 "needs, or leave out atSequence."
             )
-            raise ClientFault("service_unavailable", message, {"retryAfter": UNLOADABLE_RETRY_S}) from None
+            raise unloadable_fault(message) from None
 
     async def _make_run(self, state: RunState) -> EarlierRun:
         """The stored form of a state. Yields to the event loop after each slice of work, because the state may have

@@ -103,6 +103,11 @@ class RunKey(msgspec.Struct, frozen=True):
     partition: str
     run_id: str
 
+    @property
+    def log_fields(self) -> dict[str, str]:
+        """The fields of a log line about the run. Log lines do not contain partitions."""
+        return {"runId": self.run_id}
+
 
 class Owner(msgspec.Struct, frozen=True):
     """The owner of a run (RFC 0048)."""

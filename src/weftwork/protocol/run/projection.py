@@ -239,15 +239,19 @@ _decode_text: Final = msgspec.json.Decoder(str).decode
 _decode_profile: Final = msgspec.json.Decoder(_Profile).decode
 
 
+AT_SEQUENCE: Final = "atSequence"
+"""The parameter of getRun that names an event."""
+
+
 def check_look_back(sequence: int, last_sequence: int) -> None:
     """look-01 (host): raises for an event behind the last one of a run. The error contains the last sequence."""
     if sequence > last_sequence:
         text = (
-            f"The last event of the run has the sequence {last_sequence}; atSequence must not be larger."
+            f"The last event of the run has the sequence {last_sequence}; {AT_SEQUENCE} must not be larger."
             if last_sequence >= 0
-            else "The run has no events yet. Leave out atSequence, or wait for its first event."
+            else f"The run has no events yet. Leave out {AT_SEQUENCE}, or wait for its first event."
         )
-        details = {"parameter": "atSequence", "lastSequence": last_sequence}
+        details = {"parameter": AT_SEQUENCE, "lastSequence": last_sequence}
         raise ClientFault("validation_error", text, details, status=422)
 
 

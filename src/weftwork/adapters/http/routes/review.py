@@ -21,7 +21,7 @@ class ReviewRoutes:
         self._run_diffs = run_diffs
 
     async def create_annotation(self, request: Request) -> Response:
-        run_id = request.params["runId"]
+        run_id = request.run_id
         document = await request.json()
         created = await self._annotations.create(request.caller, run_id, document, request.idempotency_key)
         location = (b"location", path_for("listAnnotations", runId=run_id).encode())
@@ -29,7 +29,7 @@ class ReviewRoutes:
 
     async def list_annotations(self, request: Request) -> Response:
         limit = request.query_integer("limit", 1, MAX_ANNOTATIONS, MAX_ANNOTATIONS)
-        page = await self._annotations.page(request.caller, request.params["runId"], request.cursor(), limit)
+        page = await self._annotations.page(request.caller, request.run_id, request.cursor(), limit)
         documents = b",".join([each.document for each in page.annotations])
         next_cursor = b',"nextCursor":"%b"' % page.annotations[-1].annotation_id.encode() if page.more else b""
         return Response(200, b'{"annotations":[%b]%b}' % (documents, next_cursor))
@@ -46,7 +46,7 @@ def _compared_runs(request: Request) -> tuple[str, str]:
     against = request.query_id("against", "against must be the id of a run.")
     if against is None:
         raise invalid("The parameter against is required: the id of the run to compare with.", parameter="against")
-    return request.params["runId"], against
+    return request.run_id, against
 
 
 class BundleRoutes:
@@ -59,7 +59,7 @@ class BundleRoutes:
         """bundle-05: the status is sent after the run was found; then the document is complete, or it is aborted."""
         is_limited = request.query("maxEvents") is not None
         max_events = request.query_integer("maxEvents", 1, MAX_CURSOR, MAX_CURSOR) if is_limited else None
-        bundle = await self._bundles.open(request.caller, request.params["runId"], max_events)
+        bundle = await self._bundles.open(request.caller, request.run_id, max_events)
         await request.writer.start(200, [*_HEADERS, (b"traceparent", request.traceparent.encode())])
         if request.scope["method"] != "HEAD":
             await request.run_until_disconnect(_stream_chunks(request, bundle))

@@ -108,6 +108,12 @@ def path_for(operation_id: str, **parameters: str) -> str:
     return path
 
 
+def run_urls(run_id: str) -> dict[str, str]:
+    """The paths of a new run, as the responses that announce it name them."""
+    events, status = PATHS["streamRunEvents"][1], PATHS["getRun"][1]
+    return {"eventsUrl": events.replace("{runId}", run_id), "statusUrl": status.replace("{runId}", run_id)}
+
+
 def path_prefix(operation_id: str) -> str:
     return PATHS[operation_id][1].partition("{")[0]
 
