@@ -25,7 +25,7 @@ from weftwork.engine.api.imports import Imports
 from weftwork.engine.api.interrupts import InterruptLinks, Interrupts
 from weftwork.engine.api.retention import DAY_MS, Retention
 from weftwork.engine.api.review import LookBack, RunDiffs
-from weftwork.engine.api.runs import RunTrees
+from weftwork.engine.api.run_trees import RunTrees
 from weftwork.engine.host.imported_runs import check_replayable
 from weftwork.ports.storage.run_queries import InterruptQuery, RunQuery
 from weftwork.protocol.errors import ClientFault
