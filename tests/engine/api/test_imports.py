@@ -16,11 +16,11 @@ from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, fault_of, settle
 from weftwork.adapters.blobs.memory import MemoryBlobs
 from weftwork.engine.api import annotations as annotations_module
-from weftwork.engine.api import forks as forks_module
 from weftwork.engine.api import interrupts as interrupts_module
 from weftwork.engine.api import run_control as control_module
 from weftwork.engine.api.annotations import Annotations
 from weftwork.engine.api.interrupts import InterruptLinks, Interrupts
+from weftwork.engine.api.lineage import forks as forks_module
 from weftwork.engine.api.lineage.forks import Forks
 from weftwork.engine.api.lineage.imports import Imports
 from weftwork.engine.api.lineage.run_trees import RunTrees
