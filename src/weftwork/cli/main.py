@@ -14,6 +14,7 @@ COMMANDS = {
     "runs": ("runs", "List, show, replay, control, fork, retry and prune runs."),
     "diff": ("review.diff", "Compare two runs."),
     "bundle": ("review.bundle", "Save a run as a debug bundle, or show a saved bundle."),
+    "history": ("review.history", "Record a run as a file that tests can replay."),
     "assets": ("assets", "List, upload, download and prune assets (images, audio and other files)."),
     "inbox": ("inbox", "List open interrupts, oldest first."),
     "answer": ("answer", "Answer an open interrupt of a run."),
