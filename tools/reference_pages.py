@@ -38,6 +38,7 @@ CLI_PAGES = {
     "cli-runs": ("runs",),
     "cli-bundle": ("bundle",),
     "cli-diff": ("diff",),
+    "cli-history": ("history",),
     "cli-assets": ("assets",),
     "cli-answer": ("inbox", "answer"),
     "cli-keys": ("keys", "signing"),
