@@ -23,6 +23,7 @@ SLOW = (
     "cli/commands",
     "cli/console",
     "cli/doctor",
+    "cli/eval",
     "cli/follow",
     "cli/serve",
     "adapters/outbound",

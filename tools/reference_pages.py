@@ -36,6 +36,7 @@ WIDTH = 100
 CLI_PAGES = {
     "cli-run": ("run", "events"),
     "cli-runs": ("runs",),
+    "cli-eval": ("eval",),
     "cli-bundle": ("bundle",),
     "cli-diff": ("diff",),
     "cli-history": ("history",),

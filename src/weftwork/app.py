@@ -20,7 +20,7 @@ from weftwork.adapters.http.routes.host_info import (
     SurfaceModuleRoute,
 )
 from weftwork.adapters.http.routes.interrupts import InterruptRoutes
-from weftwork.adapters.http.routes.review import BundleRoutes, ReviewRoutes
+from weftwork.adapters.http.routes.review import BundleRoutes, ImportRoutes, ReviewRoutes
 from weftwork.adapters.http.routes.runs import RunRoutes
 from weftwork.adapters.http.routes.surfaces import SurfaceRoutes
 from weftwork.adapters.http.routes.workflows import WorkflowRoutes
@@ -41,12 +41,14 @@ from weftwork.engine.api.annotations import Annotations
 from weftwork.engine.api.answer_pages import AnswerPages
 from weftwork.engine.api.assets import TenantAssets
 from weftwork.engine.api.forks import Forks
+from weftwork.engine.api.imports import Imports
 from weftwork.engine.api.interrupts import InterruptLinks, Interrupts
 from weftwork.engine.api.keyring import Keyring
 from weftwork.engine.api.retention import Retention
 from weftwork.engine.api.review import Bundles, LookBack, RunDiffs
 from weftwork.engine.api.run_control import RunControl
-from weftwork.engine.api.runs import EventStreams, Runs, RunTrees
+from weftwork.engine.api.run_trees import RunTrees
+from weftwork.engine.api.runs import EventStreams, Runs
 from weftwork.engine.api.surfaces import Surfaces
 from weftwork.engine.api.workflows import Workflows
 from weftwork.engine.host.catalog import WorkflowCatalog
@@ -179,6 +181,7 @@ class Host:
         self._streams = EventStreams(runtime, self._executor)
         self._bundles = Bundles(runtime, self.service, self.version, self._store.annotations)
         self._annotations = Annotations(runtime, self.catalog, self._executor, self._store.annotations)
+        self._imports = Imports(runtime)
         self._comparison = RunDiffs(runtime, self._executor)
         self._look_back = LookBack(runtime, self.catalog, self._executor, self.service)
         self._run_tree = RunTrees(runtime, self._executor, host_id(settings.public_url))
@@ -411,6 +414,7 @@ class Host:
             "getDebugBundle": bundle.get_bundle,
             "createAnnotation": review.create_annotation,
             "listAnnotations": review.list_annotations,
+            "importRun": ImportRoutes(self._imports).import_run,
             "diffRun": review.diff_run,
             "diffRunOutcome": review.diff_outcome,
             "getRunAncestry": runs.ancestry,

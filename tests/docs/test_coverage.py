@@ -25,7 +25,7 @@ from weftwork.wiring.node_types import builtin_node_types
 
 SOURCE = ROOT / "src" / "weftwork"
 CLI_PAGES = tuple(
-    f"cli-{name}" for name in "run runs bundle diff assets answer keys workflows models envelope surface".split()
+    f"cli-{name}" for name in "run runs eval bundle diff assets answer keys workflows models envelope surface".split()
 )
 
 

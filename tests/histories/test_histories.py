@@ -19,6 +19,8 @@ from tests.histories.replay import (
     replay,
     restore,
 )
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.review.bundle_import import read_bundle
 from weftwork.protocol.run.header import TERMINAL_STATUSES, WAITING_STATUSES
 from weftwork.wiring.data_folder import DATABASE_FILE
 
@@ -56,7 +58,12 @@ def check(found: Replayed, expected: Expected) -> None:
 async def test_a_recorded_folder_opens_and_every_run_ends(name: str, tmp_path: Path) -> None:
     restore(RECORDINGS / name, tmp_path / "data")
     expected = read_expected(RECORDINGS / name)
-    check(await replay(tmp_path / "data", expected), expected)
+    found = await replay(tmp_path / "data", expected)
+    check(found, expected)
+    for run_id, bundle in found.bundles.items():
+        # The logs of all versions can be moved to another host.
+        imported = read_bundle(msgspec.json.encode(bundle), Limits())
+        assert imported.status == found.finished[run_id]
     await asyncio.to_thread(check_store_image, tmp_path / "data", tmp_path / "copy")
 
 

@@ -8,6 +8,21 @@ from tests.live.workflows import delays
 UNKNOWN_ID = "01zzzzzzzzzzzzzzzzzzzzzzzz"
 RUN = {"workflowId": "conformance-noop", "tags": ["matrix"]}
 VERSIONS = count()
+TIME = "2026-01-31T08:05:09.042Z"
+BUNDLE = {
+    "bundleVersion": "1.0",
+    "generatedAt": TIME,
+    "host": {"name": "matrix", "version": "1"},
+    "redactionApplied": True,
+    "redactionMode": "mask",
+    "run": {"runId": "there-1", "workflowId": "matrix", "status": "completed"},
+    "events": [
+        {"eventId": "e-0", "runId": "there-1", "type": "run.started", "sequence": 0, "timestamp": TIME}
+        | {"payload": {"workflowId": "matrix"}},
+        {"eventId": "e-1", "runId": "there-1", "type": "run.completed", "sequence": 1, "timestamp": TIME}
+        | {"payload": {"outputs": {}}},
+    ],
+}
 REFUSAL = {"nodeId": "n", "provider": "p", "model": "m"}
 
 
@@ -55,6 +70,7 @@ CALLS: dict[str, OperationCall] = {
     "bulkCancelRuns": OperationCall(document={"runIds": [UNKNOWN_ID]}),
     "deleteRun": OperationCall("run", found=204),
     "createAnnotation": OperationCall("run", document={"signal": {"kind": "flag"}}, found=201),
+    "importRun": OperationCall(document=BUNDLE, found=201),
     "diffRun": OperationCall("run", query="?against={id}"),
     "diffRunOutcome": OperationCall("run", query="?against={id}"),
     "pollRunEvents": OperationCall("run", query="?timeout=1"),

@@ -21,7 +21,7 @@ REPLAY_SOURCE_MISSING: Final = Failed(
 def deny_in_replay(runtime: Runtime, header: RunHeader) -> None:
     """replay-05 (OpenWOP replay): in a replay, nothing outside of the run happens without a record. Raises StepFailed
     in a replay."""
-    if header.is_replay:
+    if header.fork is not None and header.is_replay:
         raise denied(runtime)
 
 

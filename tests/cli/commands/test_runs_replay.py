@@ -113,6 +113,7 @@ def test_keys_of_a_terminal_go_both_ways(host: Host, run_id: str) -> None:
     log = events(host, run_id)
     first, second = first_of(log, "variable.changed", "n")
     env = environment(host.data.parent, {"WEFTWORK_URL": host.address, "WEFTWORK_KEY": KEY, "TERM": "xterm-256color"})
+    env["COLUMNS"] = ""
     terminal = Terminal(line_of("runs", "replay", run_id, "--step"), env)
     terminal.until("quit")
     typed = [

@@ -267,9 +267,9 @@ def test_a_line_is_never_wider_than_it_may_be(rows: list[list[str]], room: int) 
     assert sum(widths.values()) + len(table.GAP) * (len(widths) - 1) <= max(room, first)
     for at, wide in widths.items():
         for row in rows:
-            assert display_width(table._truncate(row[at], wide, "…")) <= wide
+            assert display_width(table.truncate(row[at], wide, "…")) <= wide
             if at < 2:
-                assert table._truncate(row[at], wide, "…") == row[at]
+                assert table.truncate(row[at], wide, "…") == row[at]
 
 
 def test_times_are_short_where_there_is_little_room() -> None:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import for_all
 from tests.harness.engine_harness import CALLER, EngineHarness, run
-from weftwork.engine.api import runs
+from weftwork.engine.api import run_trees, runs
 from weftwork.engine.api.keyring import Principal
-from weftwork.engine.api.runs import RunTrees
+from weftwork.engine.api.run_trees import RunTrees
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.batch import ChildCreate
@@ -138,7 +138,7 @@ def test_a_walk_without_its_bounds_is_found(
     monkeypatch: pytest.MonkeyPatch, name: str, broken: Any, parents: list[int], check: Any
 ) -> None:
     planted(parents, check)
-    monkeypatch.setattr(runs._TreeWalk, name, broken)
+    monkeypatch.setattr(run_trees._TreeWalk, name, broken)
     with pytest.raises(AssertionError):
         planted(parents, check)
 

@@ -1,5 +1,6 @@
 """A replay whose code has changed says where it differs, and goes on in one order with what is recorded."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from tests.engine.replay.replay_harness import check_equal, compared, replay
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import EngineHarness, run_ready_tasks
+from weftwork.engine.replay import node_rerun
 from weftwork.ports.node_outcome import AppendLog, Completed, Failed, NodeOutcome, SetVariable
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext, WaitingNode
 from weftwork.ports.storage.run_queries import RunQuery
@@ -121,6 +123,20 @@ async def test_what_a_node_emits_while_it_runs_is_compared(lines: list[str], fou
         return
     key = await check_two(changed, source)
     assert (await divergence(engine, key))[1:3] == found
+
+
+async def test_a_node_that_waits_for_something_else_now_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hangs(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        return await asyncio.get_running_loop().create_future()
+
+    async def ends(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        return Completed({})
+
+    monkeypatch.setattr(node_rerun, "MAX_CALL_MS", 1)
+    engine, source = await EngineHarness(code(ends)).with_ended_run(LINE)
+    key = await check_two(with_code(engine, code(hangs)), source)
+    assert await divergence(engine, key) == ("a", "type-mismatch", "node.completed", 2)
+    assert (await engine.payload(key, "run.failed"))["error"]["code"] == "node_timeout"
 
 
 class World:

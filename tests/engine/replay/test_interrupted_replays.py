@@ -50,6 +50,7 @@ async def test_a_replay_goes_on_after_the_end_of_the_host_at_any_append(
     types = Worker(world, first).types()
     changed = with_code(engine, *types)
     whole = compared(await changed.events(await replay(changed, source, 0, "whole")))
+    at = 0
     for when in ("before", "after"):
         for at in range(MAX_APPENDS):
             key = await create_replay(engine, source, 0, f"{when}-{at}")

@@ -17,17 +17,18 @@ from tests.simulation.fold_driver import choose_randomly
 from tests.simulation.random_workflows import random_workflow
 from tests.simulation.run_driver import RunDriver
 from weftwork.engine.api.review import LookBack
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.run import earlier_states, replay
 from weftwork.engine.run.append import make_redactor
 from weftwork.engine.run.earlier_states import EarlierStates
 from weftwork.engine.run.replay import load_state
 from weftwork.engine.run.state_rows import stored_run
 from weftwork.ports.storage.event_log import StoreUnavailable
-from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.fold.state_copy import copy_state
-from weftwork.protocol.fold.variable_views import VariableView
+from weftwork.protocol.fold.variable_views import VariableView, initial_view
 from weftwork.protocol.run.batch import Batch, HiddenValue
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunKey
@@ -44,8 +45,8 @@ class EndedLog(WrappedLog):
     async def read(self, *given: Any) -> list[Event]:
         return [event for event in await self._log.read(*given) if event.sequence <= self.last]
 
-    async def hidden_values(self, run: RunKey) -> list[HiddenValue]:
-        return [each for each in await self._log.hidden_values(run) if each.sequence <= self.last]
+    async def hidden_values(self, run: RunKey, *bounds: int) -> list[HiddenValue]:
+        return [each for each in await self._log.hidden_values(run, *bounds) if each.sequence <= self.last]
 
 
 def contents(state: RunState) -> dict[str, Any]:
@@ -101,7 +102,7 @@ def image(value: Any) -> Any:
 
 
 @pytest.mark.rule("fold-01")
-@fails_without("weftwork.protocol.fold.state_copy.copy", lambda value: value)
+@fails_without("weftwork.protocol.fold.state_copy._shallow_copy", lambda struct: struct)
 @fails_without("weftwork.protocol.fold.variable_views._WriteTable.copy", lambda table: table)
 def test_folding_on_changes_neither_a_state_that_was_copied_nor_the_future_of_its_copy() -> None:
     for seed in range(example_count(25, 600)):
@@ -321,3 +322,25 @@ async def test_a_run_that_was_deleted_or_is_too_large_is_refused(monkeypatch: py
     with pytest.raises(ClientFault) as refused:
         await back.run_after(CALLER, key.run_id, last - 1)
     assert refused.value.status == 404
+
+
+async def test_a_run_whose_node_types_are_missing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, key, last = await long_run(2)
+
+    async def missing(*_: Any) -> Any:
+        raise HostFault("there is no type b")
+
+    monkeypatch.setattr(WorkflowCatalog, "pinned_plan", missing)
+    with pytest.raises(ClientFault, match="node types that the run needs") as refused:
+        await look_back(bench).run_after(CALLER, key.run_id, last - 1)
+    assert (refused.value.status, refused.value.code) == (503, "service_unavailable")
+    # The current state is stored, and needs no fold.
+    assert (await look_back(bench).run_after(CALLER, key.run_id, last)).run == await bench.stored_run(key)
+
+
+@fails_without("weftwork.protocol.fold.variable_views._WriteTable.copy", lambda table: table)
+def test_a_value_that_a_fork_replaces_stays_in_the_copy() -> None:
+    view = initial_view({"n": 1})
+    copy = view.copy_into({})
+    view.replace_value("n", 2)
+    assert (view["n"][1], copy["n"][1]) == (2, 1)

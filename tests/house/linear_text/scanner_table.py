@@ -23,6 +23,7 @@ from weftwork.adapters.providers.openai_compatible.event_stream import EventRead
 from weftwork.cli.client import event_stream
 from weftwork.cli.commands import models
 from weftwork.cli.console import table, text
+from weftwork.cli.imports import media_packing
 from weftwork.cli.render import form_text, interrupt_text, node_type_details
 from weftwork.protocol.envelopes import answer_documents, checks, completion, partial_surface
 from weftwork.protocol.envelopes.text import extraction, repair
@@ -612,6 +613,14 @@ CASES: tuple[Case, ...] = (
         Input("1,[],", "[", "1]"),
         Input("[1],", "[", "1]"),
     ),
+    case(
+        "cli/imports/media_packing.py:_asset_urls cli/imports/media_packing.py:_origin",
+        lambda given: list(media_packing._asset_urls(given.encode())),
+        "http://",
+        "https://a/v1/host/weftwork/assets/",
+        "/v1/host/weftwork/assets/v1.a.aaaa." + "a" * 43 + " ",
+        "http://" * 40 + "/v1/host/weftwork/assets/v1.a.aaaa." + "a" * 43 + " ",
+    ),
     # Pointers and locations.
     case(
         "settings_file.py:find_lines",
@@ -771,12 +780,17 @@ NOT_MEASURED: dict[str, str] = {
     "cli/client/options.py:suggest_kinds": _ITEMS,
     "cli/client/options.py:suggest_statuses": _ITEMS,
     "cli/client/run_ids.py:match_prefix": _ITEMS,
+    "cli/client/run_selection.py:select_runs": _ITEMS,
     "cli/client/transport.py:Transport._read": _BUFFER,
     "cli/commands/review/bundle.py:open_bundle": _ITEMS,
     "cli/commands/review/bundle.py:save": _SHORT,
     "cli/commands/new.py:_write": _OWN,
     "cli/compare/picture_size.py:_jpeg_size": "a segment is at least four bytes long, so each byte is read once",
     "cli/console/root_group.py:RootGroup.shell_complete": _ITEMS,
+    "cli/follow/event_steps.py:_cut": "first cuts the line to the width of a terminal",
+    "cli/follow/event_steps.py:_read_commands": _OWN,
+    "cli/follow/event_steps.py:_typed_commands": _OWN,
+    "cli/eval/sources.py:_lines": _OWN,
     "cli/render/bundle_file.py:annotation_lines": _SHORT,
     "cli/render/drawing.py:Lanes._links": "one character per lane of a drawing, whose lanes are limited",
     "cli/render/run_details.py:_interrupt_lines": _ONCE,

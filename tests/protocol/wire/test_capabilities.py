@@ -217,6 +217,7 @@ def test_the_scopes_are_a_fixed_vocabulary_that_the_routes_use() -> None:
     assert {route.scope for route in ROUTES if route.scope} <= set(SCOPES)
     assert {route.operation_id: route.scope for route in ROUTES if route.method == "POST"} == {
         "createRun": "runs:create",
+        "importRun": "runs:create",
         "cancelRun": "runs:cancel",
         "createAnnotation": "approvals:respond",
         "bulkCancelRuns": "runs:cancel",

@@ -121,6 +121,11 @@ class Request:
         assert self.principal is not None, "the application authenticates callers of routes with a scope"
         return self.principal
 
+    @property
+    def run_id(self) -> str:
+        """The id of the run in the path."""
+        return self.params["runId"]
+
     def query(self, name: str) -> str | None:
         """The last value of a query parameter, or None if it was not sent."""
         values = self.query_values(name)

@@ -13,13 +13,14 @@ from msgspec.structs import replace
 from weftwork.adapters.memory.run_table import MemoryRun, OpenInterrupts, RunPort, after_number, index_of
 from weftwork.ports.storage.annotations import AddResult, Annotation, AnnotationPage
 from weftwork.ports.storage.child_runs import PendingCancelRequest, PendingChildResult
-from weftwork.ports.storage.event_log import RunCreated, RunOutline, ScopeTaken, SequenceConflict
+from weftwork.ports.storage.event_log import BEFORE_HEADER, RunCreated, RunOutline, ScopeTaken, SequenceConflict
 from weftwork.ports.storage.forks import SourceMissing
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.ports.storage.retention import StillLive
 from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery, RunPage, RunQuery, TimedRun, UnfinishedRun
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import (
+    MAX_SEQUENCE,
     Batch,
     HiddenValue,
     IdempotencyRecord,
@@ -108,9 +109,12 @@ class MemoryEventLog(RunPort):
         runs = self._table.by_partition.get(partition, [])
         return sum([_log_bytes(run) + len(run.header) for run in runs])
 
-    async def hidden_values(self, run: RunKey) -> list[HiddenValue]:
+    async def hidden_values(
+        self, run: RunKey, after: int = BEFORE_HEADER, until: int = MAX_SEQUENCE
+    ) -> list[HiddenValue]:
         entry = self._table.runs.get(run)
-        return sorted(entry.hidden, key=lambda item: item.sequence) if entry is not None else []
+        found = [each for each in entry.hidden if after < each.sequence <= until] if entry is not None else []
+        return sorted(found, key=lambda item: item.sequence)
 
     async def check_ready(self) -> None: ...
 

@@ -6,7 +6,7 @@ import msgspec
 
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.adapters.sqlite.database.reader import snapshot
-from weftwork.ports.storage.event_log import RunOutline
+from weftwork.ports.storage.event_log import BEFORE_HEADER, RunOutline
 from weftwork.protocol.run.batch import MAX_SEQUENCE, HiddenValue
 from weftwork.protocol.run.events import DOCUMENT_OVERHEAD, Event
 from weftwork.protocol.run.header import RunHeader, RunKey
@@ -34,7 +34,7 @@ _FIND_PROJECTION = f"SELECT {_LISTED_COLUMNS} FROM runs r WHERE r.partition = ? 
 _READ_ROWS = "SELECT kind, name, value FROM run_state WHERE run_no = ? ORDER BY kind, name"
 _READ_HIDDEN = """
     SELECT h.sequence, h.pointer, h.value FROM runs r CROSS JOIN hidden h ON h.run_no = r.run_no
-    WHERE r.partition = ? AND r.run_id = ? ORDER BY h.sequence, h.hidden_no
+    WHERE r.partition = ? AND r.run_id = ? AND h.sequence > ? AND h.sequence <= ? ORDER BY h.sequence, h.hidden_no
 """
 _READ_EVENTS = f"""
     SELECT e.id & {(1 << SEQUENCE_BITS) - 1}, e.event_id, e.type, e.timestamp, e.payload, e.node_id,
@@ -132,8 +132,10 @@ def read_events(
     return events
 
 
-def read_hidden(connection: SqliteConnection, run: RunKey) -> list[HiddenValue]:
-    rows = connection.execute(_READ_HIDDEN, (run.partition, run.run_id)).fetchall()
+def read_hidden(
+    connection: SqliteConnection, run: RunKey, after: int = BEFORE_HEADER, until: int = MAX_SEQUENCE
+) -> list[HiddenValue]:
+    rows = connection.execute(_READ_HIDDEN, (run.partition, run.run_id, after, until)).fetchall()
     return [HiddenValue(*row) for row in rows]
 
 

@@ -8,6 +8,7 @@ import http.client
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from copy import copy
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -43,6 +44,10 @@ class Client:
         """Called with a line about an event during a request, such as a lost connection."""
         self.deadline: float | None = None
         """When streams and waits end with DeadlineReached, on the monotonic clock."""
+
+    def copy(self) -> "Client":
+        """A client of the same host with a deadline of its own, for another thread."""
+        return copy(self)
 
     @property
     def url(self) -> str:
@@ -85,9 +90,11 @@ class Client:
         headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
         return self._request("POST", path, query, body, repeatable=bool(headers), **headers)
 
-    def upload(self, path: str, body: "Upload", **query: Any) -> Any:
-        """The document of the response. Retried, because uploading the same bytes twice is idempotent."""
-        return self._request("POST", path, query, body, repeatable=True)
+    def upload(self, path: str, body: "Upload", *, idempotency_key: str | None = None, **query: Any) -> Any:
+        """The document of the response. Retried, because uploading the same bytes twice is idempotent, with a key or
+        by itself."""
+        headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
+        return self._request("POST", path, query, body, repeatable=True, **headers)
 
     def delete(self, path: str) -> Any:
         """The document of the response; None from most hosts."""

@@ -28,6 +28,7 @@ from weftwork.cli.follow.run_views import JsonTreeView, LineTreeView, LiveTreeVi
 from weftwork.cli.follow.run_watch import MAX_RUNS, RunEventsWatch, known_children, node_times, read_history
 from weftwork.cli.forks.fork import fork
 from weftwork.cli.forks.retry import retry
+from weftwork.cli.imports.import_run import import_run
 from weftwork.cli.render.run_details import earlier_run_lines, is_set_aside, run_detail_lines
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.run.header import DRAIN_POLICIES, STATUSES, TERMINAL_STATUSES
@@ -174,15 +175,16 @@ _reason = click.option("--reason", metavar="TEXT", help="Reason to record in the
 
 @click.group(cls=CommandGroup)
 def runs() -> None:
-    """List, show, replay, control, fork, retry and prune runs.
+    """List, show, replay, control, fork, retry, import and prune runs.
 
-    All commands except prune, retry, tree and show --at work with any OpenWOP host. Commands are idempotent and can be
-    repeated.
+    All commands except import, prune, retry, tree and show --at work with any OpenWOP host. Commands are idempotent and
+    can be repeated.
     """
 
 
 runs.add_command(prune)
 runs.add_command(tree)
+runs.add_command(import_run)
 runs.add_command(fork)
 runs.add_command(retry)
 
@@ -248,6 +250,8 @@ def _row(run: Any) -> list[str]:
     at = error.get("code", "") if is_object(error) else snapshot.get("currentNodeId", "")
     if is_set_aside(snapshot):
         at = f"set aside: {at}"
+    if is_object(snapshot.get("imported")):
+        at = f"imported{f': {at}' if at else ''}"
     started = snapshot.get("startedAt", snapshot.get("createdAt"))
     return [
         *(str(snapshot.get(member, "?")) for member in ("runId", "status", "workflowId")),

@@ -49,7 +49,7 @@ _KEYS: Final = {
 """What keys of a terminal mean: next, previous, first, last and quit."""
 _KEY: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|.", re.DOTALL)
 _HELP: Final = "n: next  p: previous  g: first  G: last  number, enter: go to  q: quit"
-_UNKNOWN: Final = "enter n (next), p (previous), g (first), G (last), the sequence of an event, or q (quit)."
+_UNKNOWN: Final = "enter n (next), p (previous), g (first), G (last), a sequence, or q (quit)."
 
 Changes = list[dict[str, Any]]
 
@@ -94,7 +94,7 @@ class EventSteps:
         """How many events were read."""
 
     def read_more(self) -> bool:
-        """Read the next page; False if there is none now."""
+        """Read the next page; False if there are no more events now."""
         frames = self._read(self._last)
         if not frames:
             return False

@@ -60,7 +60,7 @@ def follow_run(
             if isinstance(view, LiveView):
                 path = path_for("getWorkflow", workflowId=workflow_id)
                 view.set_outline(outline(definition or client.try_get(path, DEFINITION_TIMEOUT)))
-            for frame in _frames(client, run_id):
+            for frame in debug_frames(client, run_id):
                 _show(client, tree, view, frame, is_resumed)
                 if watch is not None and frame.event_type in CHILD_EVENTS:
                     watch.notify_change()
@@ -107,15 +107,15 @@ def _finish(client: Client, tree: RunProgress, view: RunView) -> None:
         raise click.ClickException(f"the run ended with the unknown status {status}; a newer weftwork may know it.")
 
 
-def _frames(client: Client, run_id: str) -> Iterator[ReceivedFrame]:
+def debug_frames(client: Client, run_id: str, last_event_id: str | None = None) -> Iterator[ReceivedFrame]:
     """All events if the host allows the mode debug, otherwise those of its default mode."""
-    frames = client.stream(run_id, streamMode="debug")
+    frames = client.stream(run_id, last_event_id=last_event_id, streamMode="debug")
     try:
         first = next(frames, None)
     except RequestRefused as refused:
         if refused.status not in (400, 403):
             raise
-        frames = client.stream(run_id)
+        frames = client.stream(run_id, last_event_id=last_event_id)
         first = next(frames, None)
     if first is not None:
         yield first

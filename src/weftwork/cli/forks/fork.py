@@ -87,10 +87,13 @@ def overlay_of(inputs: tuple[str, ...], model: str | None, configurable: tuple[s
     return {name: value for name, value in overlay.items() if value}
 
 
-def request_fork(client: Client, operation: str, run_id: str, body: dict[str, Any]) -> dict[str, Any]:
-    """The host's answer to a request for a fork."""
+def request_fork(
+    client: Client, operation: str, run_id: str, body: dict[str, Any], idempotency_key: str | None = None
+) -> dict[str, Any]:
+    """The host's answer to a request for a fork. A caller that repeats the request passes a key of its own."""
+    key = idempotency_key or token_urlsafe(24)
     try:
-        answer = client.post(path_for(operation, runId=run_id), body, idempotency_key=token_urlsafe(24))
+        answer = client.post(path_for(operation, runId=run_id), body, idempotency_key=key)
     except RequestRefused as refused:
         if refused.status in NOT_OFFERED and not client.supports("replay"):
             raise click.ClickException("this host does not support forks of runs.") from None

@@ -2,21 +2,19 @@
 
 import sys
 import time
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import click
 
 from weftwork.cli.client.errors import RequestRefused
 from weftwork.cli.client.http_client import Client
-from weftwork.cli.client.listing import list_rows
 from weftwork.cli.client.options import client_options, suggest_runs, suggest_workflows
 from weftwork.cli.client.run_ids import complete_run_id
-from weftwork.cli.console.documents import as_object, objects
+from weftwork.cli.client.run_selection import select_runs
+from weftwork.cli.console.documents import objects
 from weftwork.cli.console.text import clean, say, say_json
 from weftwork.cli.console.units import count_of, parse_duration
 from weftwork.cli.forks.fork import overlay_of, request_fork, say_fork
-from weftwork.protocol.wire.v1.paths import method_and_path
 
 RETRYABLE: Final = ("failed", "cancelled")
 _PROGRESS_SECONDS: Final = 10.0
@@ -93,7 +91,7 @@ def retry(
     if repeat_effects:
         body["repeatEffects"] = True
     if statuses:
-        run_ids = _selected(client, statuses, workflow, since)
+        run_ids = select_runs(client, statuses, workflow, since)
         if dry_run or not run_ids:
             _say_selected(run_ids, as_json, dry_run)
             return
@@ -115,29 +113,6 @@ def _retry_one(client: Client, run_id: str, body: dict[str, Any]) -> dict[str, A
         if refused.details.get("repeatedEffects"):
             say("--repeat-effects allows it.", err=True)
         raise
-
-
-def _selected(client: Client, statuses: tuple[str, ...], workflow: str | None, since: int | None) -> tuple[str, ...]:
-    """The runs to retry, oldest first, without child runs."""
-    refusal = f"this host does not list runs: {method_and_path('listRuns')} is optional for OpenWOP hosts."
-    query: dict[str, Any] = {"status": list(statuses), "workflowId": workflow}
-    after = time.time() * 1000 - since if since is not None else None
-    found: list[str] = []
-    for run, _ in list_rows(client, "listRuns", "runs", None, refusal, **query):
-        row = as_object(run)
-        if after is not None and _created_at(row) < after:
-            # Runs are listed newest first.
-            break
-        if "parentRunId" not in row:
-            found.append(str(row.get("runId")))
-    return tuple(reversed(found))
-
-
-def _created_at(row: dict[str, Any]) -> float:
-    try:
-        return datetime.fromisoformat(str(row.get("createdAt"))).astimezone(UTC).timestamp() * 1000
-    except ValueError:
-        return 0
 
 
 def _say_selected(run_ids: tuple[str, ...], as_json: bool, dry_run: bool) -> None:

@@ -73,6 +73,8 @@ def _child_row(run: TreeRun) -> list[str]:
 
 _MAX_VALUE: Final = 100
 """Maximum number of characters shown of one value."""
+_MAX_NAME: Final = 60
+"""Maximum number of characters shown of the name of a host."""
 _MAX_ROWS: Final = 50
 """Maximum number of lines per section; the rest is counted."""
 _TERMINAL_STATUSES: Final = ("completed", "failed", "cancelled")
@@ -135,6 +137,7 @@ def _section_lines(run: dict[str, Any], times: Mapping[str, str]) -> Iterator[st
 def _head(run: dict[str, Any], has_advice: bool = True) -> Iterator[tuple[str, str]]:
     for name, member in (("run", "runId"), ("workflow", "workflowId"), ("status", "status")):
         yield name, clean(run.get(member, "?"))
+    yield from _import_rows(run)
     created, started, ended = (run.get(member) for member in ("createdAt", "startedAt", "completedAt"))
     if format_time(created) != format_time(started):
         yield "created", f"{format_time(created)} UTC"
@@ -149,6 +152,20 @@ def _head(run: dict[str, Any], has_advice: bool = True) -> Iterator[tuple[str, s
     yield from error_rows(run.get("error"))
     if has_advice:
         yield from (("next", advice) for advice in _next_steps(run))
+
+
+def _import_rows(run: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Rows that say where an imported run comes from."""
+    imported = run.get("imported")
+    if not is_object(imported):
+        return
+    host = as_object(imported.get("host"))
+    product = f"{clean(host.get('name', '?'), _MAX_NAME)} {clean(host.get('version', ''), _MAX_NAME)}".strip()
+    at = format_time(imported.get("exportedAt"))
+    yield "imported", f"run {clean(imported.get('runId', '?'))} of {product}{f', exported {at} UTC' if at else ''}"
+    if imported.get("status") != run.get("status"):
+        yield "there", f"{clean(imported.get('status', '?'), 40)} when it was exported; nothing continues it here"
+    yield "trust", "untrusted: everything in the run is a claim of the bundle"
 
 
 def time_rows(started: Any, ended: Any) -> Iterator[tuple[str, str]]:

@@ -28,6 +28,7 @@ from weftwork.protocol.privacy.redaction import COPY_NAME, Redactor
 from weftwork.protocol.privacy.secret_matcher import redaction_marker
 from weftwork.protocol.review import annotations
 from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.imports import is_imported
 from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.wire.streams import annotated_frame
 from weftwork.protocol.workflow.plan import Plan
@@ -107,7 +108,10 @@ class Annotations:
         return require_run(await self._store.page(principal.run(run_id), after, limit, PAGE_BYTES))
 
     async def _plan(self, stored: StoredRun) -> Plan | None:
-        """The definition of the run, or None if this host can no longer read it."""
+        """The definition of the run, or None if this host can no longer read it, or if the run is imported: its bundle
+        could name the definition of another tenant, and its events could contradict it."""
+        if is_imported(stored.header):
+            return None
         try:
             return await self._catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
         except HostFault:

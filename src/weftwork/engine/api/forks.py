@@ -16,6 +16,7 @@ from weftwork.engine.api.keyring import Principal, require_run
 from weftwork.engine.api.runs import check_capacity, reserve_quota
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
+from weftwork.engine.host.imported_runs import check_replayable
 from weftwork.engine.host.run_loader import unloadable_error
 from weftwork.engine.host.set_aside import check_size, most_state
 from weftwork.engine.run.append import BatchBuilder, hide_inputs, make_redactor
@@ -38,6 +39,7 @@ from weftwork.protocol.run import payloads
 from weftwork.protocol.run.batch import Batch, IdempotencyRecord
 from weftwork.protocol.run.events import UNTRUSTED, Draft
 from weftwork.protocol.run.header import ForkMode, RunHeader
+from weftwork.protocol.run.imports import check_forkable
 from weftwork.protocol.run.projection import Projection, StoredRun
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.workflow import run_options
@@ -88,6 +90,8 @@ class Forks(msgspec.Struct, eq=False):
         retry: str | None = None,
     ) -> ForkOutcome | SlotTaken:
         """Create a fork of a stored run at a legal fork point. `retry`: the failed node that it runs again."""
+        check_forkable(source.header, request.mode)
+        await check_replayable(self._runtime, self._catalog, source.header, source.projection.last_sequence)
         plan = await self._plan_of(source)
         new_id = self._runtime.ids.run_id(claim.now)
         last = source.projection.last_sequence

@@ -31,6 +31,7 @@ from weftwork.protocol.people.interrupt_tokens import Intent, InterruptToken
 from weftwork.protocol.privacy.credential_redaction import mask_credentials_in_text
 from weftwork.protocol.run.events import TRUSTED, Trust
 from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.imports import refuse_change
 from weftwork.protocol.run.interrupts import answer_refusal
 from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.scopes import DELEGATE, OVERRIDE, RESPOND
@@ -211,6 +212,7 @@ class Interrupts(msgspec.Struct, eq=False):
         if person is not None and person not in (principal.key_id, principal.label):
             require_scope(principal, DELEGATE)
         stored = require_run(await self._executor.read_run(principal.run(run_id)))
+        refuse_change(stored.header)
         rows = [row for row in interrupt_rows(stored) if row["nodeId"] == node_id]
         row = next((row for row in rows if row["status"] == "open"), None)
         if row is None:
@@ -305,6 +307,7 @@ class Interrupts(msgspec.Struct, eq=False):
         """Answer an interrupt of a node: the one with that id, or the open one if the id is empty."""
 
         def refuse_late(stored: StoredRun) -> str:
+            refuse_change(stored.header)
             rows = [row for row in interrupt_rows(stored) if row["nodeId"] == node_id]
             asked = [row for row in rows if interrupt_id in ("", row["interruptId"])]
             raise answer_refusal(final_status(asked), stored.projection.status)

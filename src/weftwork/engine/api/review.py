@@ -5,7 +5,8 @@ earlier state is a fold of the log up to an event.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Final, TypeVar, cast
 
 import msgspec
@@ -14,7 +15,8 @@ from weftwork.engine.api.keyring import Principal, require_run
 from weftwork.engine.api.runs import Runs, Slices, sliced_snapshot
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
-from weftwork.engine.host.run_loader import UNLOADABLE_RETRY_S
+from weftwork.engine.host.imported_runs import check_replayable
+from weftwork.engine.host.run_loader import unloadable_fault
 from weftwork.engine.host.set_aside import most_state, refusal_of
 from weftwork.engine.media.assets import Assets
 from weftwork.engine.run.append import make_redactor
@@ -25,7 +27,7 @@ from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.annotations import AnnotationStore
 from weftwork.ports.storage.assets import StoredAsset
 from weftwork.ports.storage.event_log import EventLog
-from weftwork.protocol.errors import ClientFault, HostFault
+from weftwork.protocol.errors import HostFault
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.pieces import Piece
 from weftwork.protocol.media.asset_references import media_ref
@@ -37,6 +39,7 @@ from weftwork.protocol.review.outcome_diff import MAX_OUTCOME_EVENTS, LastOutput
 from weftwork.protocol.review.run_diff import RunDiff
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import ENGINE_VERSION, RunKey, Status
+from weftwork.protocol.run.imports import is_imported
 from weftwork.protocol.run.projection import (
     StateRow,
     StoredRun,
@@ -61,6 +64,7 @@ MAX_CONCURRENT_READS: Final = 4
 THREAD_BYTES: Final = 262_144
 """More is written in a thread, because the search for media in it would block the event loop."""
 
+NO_MEMBERS: Final[Mapping[str, Any]] = MappingProxyType({})
 SEARCH_WEIGHT: Final = 8
 """Work to mask a byte, compared with that to encode it."""
 
@@ -168,7 +172,8 @@ class Bundles(msgspec.Struct, eq=False):
         """A bundle of the caller's run in its current state."""
         run = await self._service.read_run(principal, run_id)
         links = self.media_links(principal, run_id)
-        bundled = await self._bundle_run(principal, run, run_limit(cap), links)
+        definition = {"definition": await self._service.definition(run.header)}
+        bundled = await self._bundle_run(principal, run, run_limit(cap), links, definition)
         page = await self._annotations.page(run.header.key, None, MAX_ANNOTATIONS, MAX_ANNOTATION_BYTES)
         annotations = [each.document for each in require_run(page).annotations]
         await links.look_up(annotations)
@@ -180,16 +185,22 @@ class Bundles(msgspec.Struct, eq=False):
         reading = principal, run.header.key, self._reads, links, self._thread
         return BundleStream(bundle, self._runtime.log, *reading, head)
 
-    async def _bundle_run(self, principal: Principal, run: StoredRun, limit: int, links: MediaLinks) -> BundledRun:
-        """The run within `limit`. Yields to the event loop after each slice of work, because the state may have many
-        megabytes; most of them are never encoded, because a member is left when it exceeds the limit."""
+    async def _bundle_run(
+        self, principal: Principal, run: StoredRun, limit: int, links: MediaLinks, more: Mapping[str, Any] = NO_MEMBERS
+    ) -> BundledRun:
+        """The run with `more` members, within `limit`. Yields to the event loop after each slice of work, because the
+        state may have many megabytes; most of them are never encoded, because a member is left when it exceeds the
+        limit."""
         slices = Slices()
         if is_large(run):
             children = await self._service.child_members(principal, run.header.run_id) if has_children(run) else {}
             snapshot = await sliced_snapshot(run, children, slices)
         else:
             snapshot = await self._service.make_snapshot(run)
-        bundled = BundledRun(snapshot, limit)
+        if run.header.imported is not None and is_imported(run.header):
+            # The status at which its events end.
+            snapshot["status"] = run.header.imported.status
+        bundled = BundledRun({**snapshot, **more}, limit)
         for part in bundled.parts():
             if not part.is_literal:
                 await links.look_up([part.document])
@@ -317,6 +328,7 @@ class LookBack:
             return EarlierRun(stored, tuple(children))
         if (fault := refusal_of(stored.projection)) is not None:
             raise fault
+        await check_replayable(self._runtime, self._catalog, stored.header, stored.projection.last_sequence)
         plan = await self._plan(stored)
         async with self._slots:
             try:
@@ -339,7 +351,7 @@ class LookBack:
                 f"This host cannot fold the log of the run: {fault}. Restart the host with the node types that the run "
                 "needs, or leave out atSequence."
             )
-            raise ClientFault("service_unavailable", message, {"retryAfter": UNLOADABLE_RETRY_S}) from None
+            raise unloadable_fault(message) from None
 
     async def _make_run(self, state: RunState) -> EarlierRun:
         """The stored form of a state. Yields to the event loop after each slice of work, because the state may have

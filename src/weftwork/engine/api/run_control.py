@@ -22,6 +22,7 @@ from weftwork.protocol.ids import is_path_id
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.batch import IdempotencyRecord
 from weftwork.protocol.run.header import DRAIN_POLICIES, RunKey
+from weftwork.protocol.run.imports import refuse_change
 from weftwork.protocol.run.projection import StoredRun, bulk_cancel_entry, check_bulk_cancel
 from weftwork.protocol.timestamps import iso
 
@@ -167,6 +168,7 @@ class RunControl(msgspec.Struct, eq=False):
 
 def refuse_ended(run: StoredRun) -> str:
     """Raises the ClientFault for a request to a run that has ended."""
+    refuse_change(run.header)
     status = run.projection.status
     raise ClientFault("conflict", f"The run has already ended with status {status}.", {"runStatus": status})
 

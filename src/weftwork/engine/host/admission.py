@@ -253,7 +253,7 @@ class Admission(msgspec.Struct, eq=False):
             return False
         except Exception:
             woken = False
-            log.exception("run skipped: its event log cannot be replayed", extra={"runId": run.run_id})
+            log.exception("run skipped: its event log cannot be replayed", extra=run.log_fields)
         finally:
             self._live_slots.free(run.partition)
         if not woken:

@@ -165,6 +165,22 @@ class WorkflowCatalog(msgspec.Struct, eq=False):
             raise invalid(text, "/workflowId")
         return plan
 
+    async def has_definition(self, tenant: str, workflow_id: str, version: str, digest: str) -> bool:
+        """Whether this tenant can start, or could in that version, the workflow with the definition of this digest. An
+        empty version stands for the current one."""
+        registration = await self._definitions.find(tenant, workflow_id, version or None)
+        if registration is not None and registration.digest == digest:
+            return True
+        plans = [self._by_id.get((owner, workflow_id)) for owner in (tenant, None)]
+        return any(plan is not None and plan.workflow.digest == digest for plan in plans)
+
+    async def definition_version(self, workflow_id: str, digest: str) -> str:
+        """The version in a stored definition; empty if the store does not have it."""
+        if (plan := self._plans.get(digest)) is not None:
+            return plan.workflow.version
+        stored = await self._definitions.get(digest)
+        return "" if stored is None else str(msgspec.json.decode(stored).get("version", ""))
+
     async def read_definition(self, tenant: str, workflow_id: str, version: str | None) -> bytes | None:
         """wf-08, wf-11: the definition in JSON, in that version or the current one, or None."""
         if version is None:

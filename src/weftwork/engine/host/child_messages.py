@@ -238,7 +238,7 @@ class ChildMessages(msgspec.Struct, eq=False):
             raise
         except Exception:
             # A child that this host cannot execute must not keep the others from being cancelled.
-            log.exception("child run not cancelled; retrying at the next start", extra={"runId": request.child.run_id})
+            log.exception("child run not cancelled; retrying at the next start", extra=request.child.log_fields)
 
     async def _sleep(self, ms: int) -> None:
         await self._clock.sleep(ms)

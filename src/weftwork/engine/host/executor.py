@@ -202,7 +202,7 @@ class Executor:
         except Exception:
             live.discard()
             # A bug of the host. The run is created anyway: it fails again when it is executed, and its log says so.
-            log.exception("run halted: bug in the host", extra={"runId": header.run_id})
+            log.exception("run halted: bug in the host", extra=header.key.log_fields)
             return self._make_live(RunState(plan, header, inputs)), None
 
     async def read_run(self, run: RunKey) -> StoredRun | None:
@@ -439,7 +439,7 @@ class Executor:
     def _give_up(self, live: LiveRun) -> None:
         self._live.discard(live.key)
         self._admission.free(live.key)
-        log.critical("run skipped: it could not be marked as failed", extra={"runId": live.key.run_id})
+        log.critical("run skipped: it could not be marked as failed", extra=live.key.log_fields)
 
 
 class LiveRuns(dict[RunKey, T]):

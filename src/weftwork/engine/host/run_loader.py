@@ -157,7 +157,7 @@ class RunLoader(msgspec.Struct, eq=False):
 
 def _log_fields(run: RunKey, command: str) -> dict[str, str]:
     """The fields of a log line about a run, with the command that helps, if there is one."""
-    fields = {"runId": run.run_id}
+    fields = run.log_fields
     return {**fields, "hint": f"weftwork runs {command} {run.run_id}"} if command else fields
 
 
@@ -212,7 +212,7 @@ async def recover_run(wake: Callable[[RunKey], Awaitable[object]], run: RunKey) 
     except StoreUnavailable:
         raise
     except Exception:
-        log.exception("run skipped: its event log cannot be replayed", extra={"runId": run.run_id})
+        log.exception("run skipped: its event log cannot be replayed", extra=run.log_fields)
         return False
 
 
@@ -240,5 +240,10 @@ async def unloadable_error(catalog: WorkflowCatalog, stored: StoredRun | RunOutl
             f"This host cannot execute the run: {fault}. Restart the host with the node types that the run needs, "
             "or cancel the run."
         )
-        return ClientFault("service_unavailable", message, {"retryAfter": UNLOADABLE_RETRY_S})
+        return unloadable_fault(message)
     return HostFault(f"the run {stored.header.run_id} cannot be loaded")
+
+
+def unloadable_fault(message: str) -> ClientFault:
+    """The error for a request that this host can serve only after a restart with other node types."""
+    return ClientFault("service_unavailable", message, {"retryAfter": UNLOADABLE_RETRY_S})

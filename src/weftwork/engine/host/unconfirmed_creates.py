@@ -53,6 +53,6 @@ class UnconfirmedCreates(msgspec.Struct, eq=False):
                 except StoreUnavailable:
                     break
                 except Exception:
-                    log.exception("run skipped: its event log cannot be replayed", extra={"runId": run.run_id})
+                    log.exception("run skipped: its event log cannot be replayed", extra=run.log_fields)
                 del self._runs[run]
         self._task = None

@@ -144,8 +144,11 @@ class EntryModelCalls:
         self._calls[request.turn_prefix] += 1
         name = f"{self._prefix}{turn}"
         recorded = self._state.nodes[self._node_id].model_answers.get(name)
-        if recorded is None and await self._take_recorded(name):
-            recorded = self._state.nodes[self._node_id].model_answers[name]
+        replay = self._runtime.replay
+        if recorded is None and replay is not None:
+            # A replay may have used the recorded answer of the call in its source.
+            await replay.take_answer(self._node_id, self._call.visit, name)
+            recorded = self._state.nodes[self._node_id].model_answers.get(name)
         if recorded is not None:
             return _recorded_answer(recorded, turn)
         if self._pending is None:
@@ -162,11 +165,6 @@ class EntryModelCalls:
             self._idle.clear()
             await self._idle.wait()
         raise ProviderPending(self._pending.provider, self._pending.code, self._pending.wait_ms)
-
-    async def _take_recorded(self, name: str) -> bool:
-        """Whether a replay has used the recorded answer of the call in its source."""
-        replay = self._runtime.replay
-        return replay is not None and await replay.take_answer(self._node_id, self._call.visit, name)
 
     async def _generate_new(self, request: ModelRequest, along: AnswerEvents, name: str, turn: str) -> ModelAnswer:
         """The answer of a call without a recorded result. Raises StepFailed, ProviderPending."""

@@ -151,8 +151,11 @@ class EffectLedger(msgspec.Struct, eq=False):
             elif answer["outcome"] == "failed":
                 outcome = {"error": error_object(_REPORTED_FAILED.code, _REPORTED_FAILED.message)}
             effect_state = await self.record(ref, outcome)
-        if effect_state.status in ("free", "open") and await self._take_recorded(ref):
-            effect_state = self._node.effects[ref]
+        replay = self._runtime.replay
+        if replay is not None and effect_state.status in ("free", "open"):
+            # A replay may have used the recorded outcome of the effect in its source.
+            await replay.take_effect(self._node_id, self._call.visit, ref)
+            effect_state = self._node.effects.get(ref) or effect_state
         if effect_state.status in ("free", "open"):
             # A repeatable effect is claimed again, so that of two executors only the first repeats it.
             await self._claim(ref, effect_state.claim if effect_state.status == "open" else "")
@@ -189,11 +192,6 @@ class EffectLedger(msgspec.Struct, eq=False):
         if failure is not None:
             return await self.record(ref, {"error": error_object(failure.code, failure.message, failure.details)})
         return await self.record(ref, {"output": output})
-
-    async def _take_recorded(self, ref: EffectRef) -> bool:
-        """Whether a replay has used the recorded outcome of the effect in its source."""
-        replay = self._runtime.replay
-        return replay is not None and await replay.take_effect(self._node_id, self._call.visit, ref)
 
     async def _claim(self, ref: EffectRef, replaces: str = "") -> None:
         deny_in_replay(self._runtime, self._header)

@@ -7,7 +7,7 @@ without a wait. What it reports on the way is collected.
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -28,6 +28,9 @@ from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.run.effects import EffectRef
 from weftwork.protocol.run.events import Draft
 from weftwork.protocol.run.header import DEFAULT_VERSION
+
+MAX_CALL_MS: Final = 60_000
+"""How long a node may take that does not wait for anything: requests to the run wait for its replay."""
 
 
 class RecordedClock(RunClock):
@@ -103,13 +106,20 @@ async def call_node(
     """Call a node of any kind and return its outcome. `report` gets its inputs before that."""
     # A task of its own, because a node may cancel the task that it runs in.
     task = asyncio.create_task(_call(runtime, state, node_id, redactor, report))
+    limit = min(state.plan.nodes[node_id].node.timeout_ms or MAX_CALL_MS, MAX_CALL_MS)
     try:
-        return await asyncio.shield(task)
+        await asyncio.wait((task,), timeout=limit / 1000)
     except asyncio.CancelledError:
-        if not task.cancelled():
-            task.cancel()
-            raise
+        task.cancel()
+        raise
+    if not task.done():
+        # What it would have waited for is not in the record.
+        task.cancel()
+        text = f"The node did not end within {limit} ms."
+        return inputs.NodeFailed(node_id, "node_timeout", text, entry_sequence=state.nodes[node_id].entry_sequence)
+    if task.cancelled():
         return input_of_exception(runtime, state, _unprepared_call(state, node_id))
+    return task.result()
 
 
 async def _call(

@@ -111,7 +111,7 @@ class _Replay:
                 return
             log.warning(
                 "replay differs from its source",
-                extra={"runId": self._header.run_id, "sequence": state.last_sequence + 1, "kind": difference.kind},
+                extra={**self._header.key.log_fields, "sequence": state.last_sequence + 1, "kind": difference.kind},
             )
             run = await self._diverged_run(state, hidden, header, state.last_sequence)
             await run.begin(difference, fork.run_id)
@@ -229,4 +229,4 @@ async def _fail(runtime: Runtime, plan: Plan, header: RunHeader) -> None:
     builder = BatchBuilder(state, make_redactor(state), runtime.clock.now())
     builder.add((Draft.of(payloads.RunFailed(MISSING)),))
     await replay_log.append_own(state, builder.build(runtime.ids, None))
-    log.warning("replay failed: its source was deleted", extra={"runId": header.run_id})
+    log.warning("replay failed: its source was deleted", extra=header.key.log_fields)

@@ -39,7 +39,7 @@ from weftwork.protocol.run.child_runs import FAILED_WITH_PARENT, cascade_of, sta
 from weftwork.protocol.run.events import CATALOGUE, DOCUMENT_OVERHEAD, UNTRUSTED, Draft, Event, Fact, is_event_type
 from weftwork.protocol.run.header import Status
 from weftwork.protocol.run.payloads import TIMESTAMP_MEMBERS, TURN_MEMBERS
-from weftwork.protocol.run.projection import Projection, StateRow
+from weftwork.protocol.run.projection import StateRow
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.workflow.plan import Plan
 
@@ -235,7 +235,7 @@ class BatchBuilder:
         cascade = self._cascade() if state.children_started else None
         return Batch(
             tuple(events),
-            self._projection(),
+            projection_of(state, self._duration, self._error, self._outputs),
             rows,
             tuple(self._hidden),
             record,
@@ -284,9 +284,6 @@ class BatchBuilder:
     def _variables_for_parent(self, values: dict[str, Any]) -> dict[str, Any]:
         redactor = make_redactor(self._state, credentials=False)
         return values if redactor is None else redactor.visible_value(values)
-
-    def _projection(self) -> Projection:
-        return projection_of(self._state, self._duration, self._error, self._outputs)
 
     def _rows(self) -> tuple[StateRow, ...]:
         state = self._state

@@ -17,8 +17,8 @@ from collections import OrderedDict
 from typing import Final
 
 from weftwork.engine.run.loop_share import LoopShare
-from weftwork.engine.run.replay import fold_log, initial_state, load_state
-from weftwork.ports.storage.event_log import EventLog
+from weftwork.engine.run.replay import INPUTS_SEQUENCE, fold_log, initial_state, load_state
+from weftwork.ports.storage.event_log import BEFORE_HEADER, EventLog
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.fold.state_copy import copy_state
 from weftwork.protocol.run.header import RunHeader, RunKey
@@ -65,7 +65,7 @@ class _Checkpoints:
         self.sizes.append(size)
         self.size += size
         while self.size > MAX_RUN_BYTES and len(self.states) > 1:
-            # The last one stays, because the fold goes on from it.
+            # The last one stays, because the fold continues from it.
             for kept in (self.sequences, self.states, self.sizes):
                 del kept[-2::-2]
             self.size = sum(self.sizes)
@@ -100,11 +100,21 @@ class EarlierStates:
             known = self._runs[header.key] = _Checkpoints()
         self._runs.move_to_end(header.key)
         await self._pass(known, header, plan, sequence - sequence % CHECKPOINT_EVENTS)
-        hidden = await self._log.hidden_values(header.key)
-        found = known.nearest(sequence)
-        state = copy_state(found)[0] if found is not None else initial_state(plan, header, hidden)
-        await fold_log(self._log, state, hidden, self._most, self._share, sequence)
+        state = await self._restore(known.nearest(sequence), header, plan)
+        await self._fold_on(state, sequence)
         return state
+
+    async def _restore(self, found: RunState | None, header: RunHeader, plan: Plan) -> RunState:
+        """A copy of a checkpoint, or else the state before the first event."""
+        if found is not None:
+            return copy_state(found)[0]
+        return initial_state(plan, header, await self._log.hidden_values(header.key, BEFORE_HEADER, INPUTS_SEQUENCE))
+
+    async def _fold_on(self, state: RunState, until: int) -> int:
+        """Fold up to an event, and return the size of what was folded. Reads no other hidden values than those of these
+        events, because a long log may have many."""
+        hidden = await self._log.hidden_values(state.header.key, max(state.last_sequence, INPUTS_SEQUENCE), until)
+        return await fold_log(self._log, state, hidden, self._most, self._share, until)
 
     async def _pass(self, known: _Checkpoints, header: RunHeader, plan: Plan, sequence: int) -> None:
         """Wait until the log is folded up to an event, so that its checkpoints are there."""
@@ -129,15 +139,13 @@ class EarlierStates:
         """Fold the rest of the log. An error leaves the checkpoints that there are."""
         try:
             async with self._fold_slots:
-                hidden = await self._log.hidden_values(header.key)
-                found = known.nearest(known.folded)
-                state = copy_state(found)[0] if found is not None else initial_state(plan, header, hidden)
+                state = await self._restore(known.nearest(known.folded), header, plan)
                 folded_bytes = 0
                 is_last = False
                 while not is_last:
                     until = state.last_sequence + CHECKPOINT_EVENTS
                     until -= until % CHECKPOINT_EVENTS
-                    folded_bytes += await fold_log(self._log, state, hidden, self._most, self._share, until)
+                    folded_bytes += await self._fold_on(state, until)
                     is_last = state.last_sequence < until
                     if not is_last:
                         known.add(state, folded_bytes)

@@ -262,7 +262,7 @@ class LiveRun:
             self._closing = True
             raise
         except _MovedElsewhere:
-            log.warning("run released: another process executes it", extra={"runId": self.key.run_id})
+            log.warning("run released: another process executes it", extra=self.key.log_fields)
             self._halt(StoreUnavailable("another process executes this run"))
             self._runtime.feeds.release(self.key)
             self._callbacks.on_parked(self)
@@ -416,7 +416,7 @@ class LiveRun:
 
     def _abandon(self) -> None:
         """Halt the run after an unexpected exception, and fail its open requests. Called from an except block."""
-        log.exception("run halted: bug in the host", extra={"runId": self.key.run_id})
+        log.exception("run halted: bug in the host", extra=self.key.log_fields)
         self._halt(HostFault("this run was halted by a bug in the host"))
         self._runtime.feeds.release(self.key)
         self._callbacks.on_failed(self)
@@ -458,7 +458,7 @@ def run_bounds(runtime: Runtime, state: RunState) -> RunBounds:
     iterations = iteration_limit(limits, options)
     return RunBounds(
         # A replay that goes its own way does so in one order, so that two of them are equal.
-        1 if state.header.is_replay else limits.max_parallel_nodes,
+        1 if state.header.fork is not None and state.header.is_replay else limits.max_parallel_nodes,
         executions,
         runtime.provided,
         duration,

@@ -11,7 +11,7 @@ import msgspec
 
 from weftwork.engine.run.loop_share import LoopShare
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
+from weftwork.ports.storage.event_log import BEFORE_HEADER, EventLog, StoreUnavailable
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.pointers import escape_token
@@ -62,7 +62,8 @@ async def load_state(
     state is that of a log that ends there. With `share`, waits for turns on the event loop between costly conditions.
     Raises RunTooLarge as soon as the state is larger than `most`, if that is set, and StoreUnavailable.
     """
-    hidden = await eventlog.hidden_values(header.key)
+    bounds = () if until is None else (BEFORE_HEADER, until)
+    hidden = await eventlog.hidden_values(header.key, *bounds)
     state = initial_state(plan, header, hidden)
     await fold_log(eventlog, state, hidden, most, share, until)
     return state
@@ -188,7 +189,7 @@ async def reload_run(
     """
     while not is_over():
         if pause:
-            log.warning("store unavailable, retrying in a second", extra={"runId": state.header.run_id})
+            log.warning("store unavailable, retrying in a second", extra=state.header.key.log_fields)
             away()
             await runtime.wait_for_store()
         try:

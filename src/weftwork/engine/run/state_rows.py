@@ -45,10 +45,22 @@ def projection_of(
 
 def changed_rows(state: RunState, redactor: Redactor | None) -> tuple[StateRow, ...]:
     """The rows that `state.changed_rows` names, by kind and name. Does not clear the set."""
-    return tuple([state_row(state, redactor, kind, name) for kind, name in sorted(state.changed_rows)])
+    # Not with `state_row`, because that would be another call for each row of every commit.
+    return tuple(
+        [
+            StateRow(
+                kind,
+                name,
+                encode_recorded(_row_value(state, redactor, kind, name)),
+                _interrupt_listing(state, kind, name),
+            )
+            for kind, name in sorted(state.changed_rows)
+        ]
+    )
 
 
 def state_row(state: RunState, redactor: Redactor | None, kind: RowKind, name: str) -> StateRow:
+    """One row. For a reader that builds all rows of a large state in slices."""
     value = encode_recorded(_row_value(state, redactor, kind, name))
     return StateRow(kind, name, value, _interrupt_listing(state, kind, name))
 

@@ -167,6 +167,9 @@ class Reader(msgspec.Struct, eq=False):
     sequence: int
     ended: bool = False
     """No further event will come: the run has ended, or the host is shutting down."""
+    final_sequence: int | None = None
+    """The last sequence of a run that has ended, if it is known. The log of an imported run may end without a terminal
+    event."""
     shares_events: bool = False
     """Whether the last events are in the tail, and not in memory for this reader alone."""
     hides_answers: bool = False
@@ -267,7 +270,7 @@ class Reader(msgspec.Struct, eq=False):
         delivered = [event for event in events if event.sequence <= pending[0].sequence] if pending else events
         if delivered:
             self.sequence = delivered[-1].sequence
-            self.ended = delivered[-1].is_terminal
+            self.ended = delivered[-1].is_terminal or self.sequence == self.final_sequence
         elif not events:
             self.ended = self._feed.closed
         return mask_answers(delivered, self._run.partition) if self.hides_answers else delivered

@@ -15,10 +15,13 @@ from typing import Final, Protocol
 import msgspec
 
 from weftwork.ports.storage.idempotency import SlotTaken
-from weftwork.protocol.run.batch import Batch, HiddenValue, IdempotencyRecord
+from weftwork.protocol.run.batch import MAX_SEQUENCE, Batch, HiddenValue, IdempotencyRecord
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunHeader, RunKey
 from weftwork.protocol.run.projection import Projection, StoredRun
+
+BEFORE_HEADER: Final = -2
+"""A sequence before that of the hidden values of a header."""
 
 
 class StoreUnavailable(Exception):
@@ -119,8 +122,11 @@ class EventLog(Protocol):
         the number of its events."""
         ...
 
-    async def hidden_values(self, run: RunKey) -> list[HiddenValue]:
-        """All hidden values of a run. Only for the engine's own fold."""
+    async def hidden_values(
+        self, run: RunKey, after: int = BEFORE_HEADER, until: int = MAX_SEQUENCE
+    ) -> list[HiddenValue]:
+        """The hidden values of the events with after < sequence <= until, ordered by sequence; by default all of a run,
+        with those of its header, which have the sequence -1. Only for the engine's own fold."""
         ...
 
     async def check_ready(self) -> None:

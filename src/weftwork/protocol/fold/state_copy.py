@@ -5,7 +5,6 @@ in place. A copy therefore has its own structs and containers, and shares all va
 number of nodes, interrupts and writes, and not for the size of their values.
 """
 
-from copy import copy
 from functools import cache
 from typing import Any, Final, cast
 
@@ -13,6 +12,7 @@ import msgspec
 
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.fold.variable_views import VariableView
+from weftwork.protocol.json.values import is_array, is_object
 
 ENTRY_BYTES: Final = 96
 """Rough memory of an entry of a container."""
@@ -34,6 +34,11 @@ def _changing_members(kind: type[msgspec.Struct]) -> tuple[str, ...]:
     return tuple([name for name in kind.__struct_fields__ if annotations.get(name) not in _PLAIN_TYPES])
 
 
+def _shallow_copy(struct: Any) -> Any:
+    """A struct with the same members. Not `msgspec.structs.replace`, which would run `__post_init__`."""
+    return struct.__copy__()
+
+
 class _Copier:
     """Copies each struct and each table of writes once, so that a node that is in two members is still one node."""
 
@@ -48,20 +53,19 @@ class _Copier:
             kind = cast(type[msgspec.Struct], type(struct))
             if kind.__struct_config__.frozen:
                 return struct
-            found = self.structs[id(struct)] = copy(struct)
+            found = self.structs[id(struct)] = _shallow_copy(struct)
             for name in _changing_members(kind):
                 setattr(found, name, self._copy_member(getattr(struct, name)))
         return found
 
     def _copy_member(self, member: Any) -> Any:
         """A member of a struct: the fold may change it if it is a container."""
-        kind = cast(type[Any], type(member))
-        if kind is dict:
+        if is_object(member):
             self.entries += len(member)
             return {name: self._copy_entry(entry) for name, entry in member.items()}
-        if kind is list or kind is set:
+        if is_array(member):
             self.entries += len(member)
-            return copy(member)
+            return list(member)
         return self._copy_entry(member)
 
     def _copy_entry(self, value: Any) -> Any:

@@ -41,7 +41,7 @@ class _WriteTable:
     def copy(self) -> "_WriteTable":
         """A copy that shares the written values."""
         table = _WriteTable({})
-        table.initial = self.initial
+        table.initial = dict(self.initial)
         table.by_name = {name: list(writes) for name, writes in self.by_name.items()}
         table.prune_at, table.sizes, table.count = dict(self.prune_at), dict(self.sizes), self.count
         return table

@@ -333,7 +333,7 @@ def hidden_places(plan: Plan, fact: Fact) -> frozenset[str]:
     kind, payload = fact.type, fact.payload
     if not plan.has_sensitive_data:
         return frozenset()
-    if kind == "run.started":
+    if kind in ("run.started", FORKED):
         return frozenset([f"/inputs/{escape_token(name)}" for name in plan.sensitive_variables])
     if kind == "variable.changed":
         return frozenset({"/next"} if payload["name"] in plan.sensitive_variables else ())

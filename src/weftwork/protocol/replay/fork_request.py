@@ -92,16 +92,15 @@ def parse_retry(document: Any) -> RetryRequest:
     )
 
 
-def fork_document(fork: CreatedFork, run_path: str, events_path: str) -> dict[str, Any]:
-    """fork-02 (OpenWOP replay): the response to a request for a fork, and the paths of the fork."""
+def fork_document(fork: CreatedFork, urls: dict[str, str]) -> dict[str, Any]:
+    """fork-02 (OpenWOP replay): the response to a request for a fork, with the paths of the fork."""
     return {
         "runId": fork.run_id,
         "sourceRunId": fork.source_run_id,
         "fromSeq": fork.from_seq,
         "mode": fork.mode,
         "status": fork.status,
-        "eventsUrl": events_path.replace("{runId}", fork.run_id),
-        "statusUrl": run_path.replace("{runId}", fork.run_id),
+        **urls,
     }
 
 

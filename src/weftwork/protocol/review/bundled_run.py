@@ -35,7 +35,7 @@ BUNDLE_STATUS: Final[dict[str, str]] = {
 }
 """bundle-03 (readings, Debug bundle): replacements for statuses that the bundle schema does not have."""
 
-_REQUIRED_MEMBERS: Final[frozenset[str]] = frozenset({"runId", "workflowId", "status", "hostStatus"})
+_REQUIRED_MEMBERS: Final[frozenset[str]] = frozenset({"runId", "workflowId", "status", "hostStatus", "definition"})
 _encode = msgspec.json.encode
 
 

@@ -103,6 +103,11 @@ class RunKey(msgspec.Struct, frozen=True):
     partition: str
     run_id: str
 
+    @property
+    def log_fields(self) -> dict[str, str]:
+        """The fields of a log line about the run. Log lines do not contain partitions."""
+        return {"runId": self.run_id}
+
 
 class Owner(msgspec.Struct, frozen=True):
     """The owner of a run (RFC 0048)."""
@@ -162,6 +167,25 @@ class Fork(msgspec.Struct, frozen=True, omit_defaults=True):
     untrusted content."""
 
 
+class Import(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The part of a header that says where an imported run comes from. Forks of an imported run have it too.
+
+    Everything in it is the claim of the bundle, and so is the log of the run."""
+
+    run_id: str
+    """The id of the run at the host that exported it."""
+    host: str
+    host_version: str
+    exported_at: int
+    """When the bundle was created, according to its host."""
+    status: Status
+    """The status of the run at that time. A run that had not ended is cancelled here, because nothing continues it."""
+    ended_at: int | None = None
+    """When the run ended at its host. None: it had not ended."""
+    definition_version: str = ""
+    """The version of the workflow; empty if the bundle does not say it."""
+
+
 class RunHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything about a run that is fixed when it is created."""
 
@@ -186,6 +210,7 @@ class RunHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     assets: tuple[str, ...] = ()
     """The sha256 of each asset that the inputs refer to. The run keeps these assets alive from its creation on."""
     fork: Fork | None = None
+    imported: Import | None = None
     expression_limits: ExpressionLimits | None = None
     """None for runs of versions that limited each expression separately. These runs keep those limits."""
 

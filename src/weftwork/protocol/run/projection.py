@@ -13,6 +13,7 @@ from weftwork.protocol.json import schema
 from weftwork.protocol.json.pieces import Placeholder, Spliced
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.run.header import RunHeader, Status
+from weftwork.protocol.run.imports import import_mark, is_imported
 from weftwork.protocol.timestamps import iso
 
 MAX_CHILDREN: Final = 100
@@ -105,14 +106,19 @@ def run_summary(run: StoredRun) -> dict[str, Any]:
         "createdAt": iso(header.created_at),
         "tags": header.tags,
     }
+    if header.imported is not None:
+        document["imported"] = import_mark(header.imported)
     if header.parent is not None:
         document |= {"parentRunId": header.parent.run_id, "parentNodeId": header.parent.node_id}
     if (fork := header.fork) is not None:
         document["forkedFrom"] = {"runId": fork.run_id, "fromSeq": fork.from_seq, "mode": fork.mode}
     if projection.started_at is not None:
         document["startedAt"] = iso(projection.started_at)
-    if projection.completed_at is not None:
-        document["completedAt"] = iso(projection.completed_at)
+    # The store has the time of the import as the end of an imported run, so that retention counts from it.
+    imported = header.imported if is_imported(header) else None
+    completed_at = projection.completed_at if imported is None else imported.ended_at
+    if completed_at is not None:
+        document["completedAt"] = iso(completed_at)
     if projection.current_node is not None:
         document["currentNodeId"] = projection.current_node
     if projection.error is not None:
@@ -239,15 +245,19 @@ _decode_text: Final = msgspec.json.Decoder(str).decode
 _decode_profile: Final = msgspec.json.Decoder(_Profile).decode
 
 
+AT_SEQUENCE: Final = "atSequence"
+"""The parameter of getRun that names an event."""
+
+
 def check_look_back(sequence: int, last_sequence: int) -> None:
     """look-01 (host): raises for an event behind the last one of a run. The error contains the last sequence."""
     if sequence > last_sequence:
         text = (
-            f"The last event of the run has the sequence {last_sequence}; atSequence must not be larger."
+            f"The last event of the run has the sequence {last_sequence}; {AT_SEQUENCE} must not be larger."
             if last_sequence >= 0
-            else "The run has no events yet. Leave out atSequence, or wait for its first event."
+            else f"The run has no events yet. Leave out {AT_SEQUENCE}, or wait for its first event."
         )
-        details = {"parameter": "atSequence", "lastSequence": last_sequence}
+        details = {"parameter": AT_SEQUENCE, "lastSequence": last_sequence}
         raise ClientFault("validation_error", text, details, status=422)
 
 

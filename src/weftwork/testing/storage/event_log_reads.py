@@ -125,8 +125,8 @@ async def a_projection_is_that_of_the_stored_run(store: Store) -> None:
 
 
 async def hidden_values_come_back(store: Store) -> None:
-    """`hidden_values` returns the hidden values of the header and of every event of the run, ordered by sequence. No
-    other method returns them."""
+    """`hidden_values` returns the hidden values of the header and of every event of the run, ordered by sequence, or
+    those between two bounds. No other method returns them."""
     of_header = (HiddenValue(-1, "/token", b'"s3cret"'), HiddenValue(-1, "/deep/0", b'{"s3cret":1}'))
     assert await store.log.create(header(), of_header) == RunCreated()
     run = header().key
@@ -138,6 +138,10 @@ async def hidden_values_come_back(store: Store) -> None:
         later += values
         await store.log.append(run, sequence - 1, batch(run, sequence - 1, hidden=values))
     assert await store.log.hidden_values(run) == [*of_header, *later]
+    assert await store.log.hidden_values(run, -2, -1) == [*of_header]
+    assert await store.log.hidden_values(run, -1, 1) == later[:4]
+    assert await store.log.hidden_values(run, 1) == later[4:]
+    assert await store.log.hidden_values(run, 2, 9) == []
     shown = repr((await store.log.read_run(run), await store.log.read(run, -1, 10)))
     assert "s3cret" not in shown
 

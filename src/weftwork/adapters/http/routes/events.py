@@ -71,7 +71,7 @@ class EventRoutes:
 
     async def _events_page(self, request: Request, first: int, limit: int, deltas: SurfaceDeltas | None) -> Response:
         after = first - 1
-        run_id = request.params["runId"]
+        run_id = request.run_id
         page, projection = await self._streams.read_page(request.caller, run_id, after, limit)
         events = [event for event in page if event.sequence > after]
         head, tail = b'{"events":[', b'],"isComplete":%b}' % _complete_flag(events, projection, after)
@@ -84,7 +84,7 @@ class EventRoutes:
         since = request.query_integer("since", -1, MAX_CURSOR, -1)
         last = request.query_integer("lastSequence", -1, MAX_CURSOR, since)
         timeout = request.query_integer("timeout", 1, MAX_POLL_SECONDS, DEFAULT_POLL_SECONDS)
-        run_id = request.params["runId"]
+        run_id = request.run_id
         read = self._streams.read_page(request.caller, run_id, last, POLL_PAGE, timeout)
         page, projection = await request.run_until_disconnect(read)
         # The key may have been revoked during the wait.

@@ -1,14 +1,9 @@
 """Routes of forks."""
 
-from typing import Final
-
 from weftwork.adapters.http.message import Request, Response, json_response, replay_headers
 from weftwork.engine.api.forks import ForkOutcome, Forks
 from weftwork.protocol.replay.fork_request import fork_document
-from weftwork.protocol.wire.v1.paths import PATHS
-
-_RUN_PATH: Final = PATHS["getRun"][1]
-_EVENTS_PATH: Final = PATHS["streamRunEvents"][1]
+from weftwork.protocol.wire.v1.paths import run_urls
 
 
 class ForkRoutes:
@@ -21,7 +16,7 @@ class ForkRoutes:
         document = await request.json()
         outcome = await self._forks.fork_run(
             request.caller,
-            request.params["runId"],
+            request.run_id,
             document,
             key=request.idempotency_key,
             traceparent=request.caller_traceparent,
@@ -32,7 +27,7 @@ class ForkRoutes:
         document = await request.json(optional=True)
         outcome = await self._forks.retry_run(
             request.caller,
-            request.params["runId"],
+            request.run_id,
             document,
             key=request.idempotency_key,
             traceparent=request.caller_traceparent,
@@ -41,6 +36,6 @@ class ForkRoutes:
 
 
 def _fork_response(outcome: ForkOutcome) -> Response:
-    status_url = _RUN_PATH.replace("{runId}", outcome.run_id)
-    body = fork_document(outcome, _RUN_PATH, _EVENTS_PATH)
-    return json_response(201, body, [*replay_headers(outcome.replayed), (b"location", status_url.encode())])
+    urls = run_urls(outcome.run_id)
+    headers = [*replay_headers(outcome.replayed), (b"location", urls["statusUrl"].encode())]
+    return json_response(201, fork_document(outcome, urls), headers)

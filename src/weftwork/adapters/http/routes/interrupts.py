@@ -41,7 +41,7 @@ class InterruptRoutes:
         status = request.query("status")
         if status not in (None, *INTERRUPT_FILTERS):
             raise invalid("status must be open or all.", parameter="status", supported=list(INTERRUPT_FILTERS))
-        page = await self._interrupts.list_of_run(request.caller, request.params["runId"], closed=status == "all")
+        page = await self._interrupts.list_of_run(request.caller, request.run_id, closed=status == "all")
         return json_response(200, page)
 
     async def list_interrupts(self, request: Request) -> Response:
@@ -61,21 +61,21 @@ class InterruptRoutes:
         if interrupt_id is not None and not 1 <= len(interrupt_id) <= MAX_INTERRUPT_ID:
             raise invalid("interruptId must be the id of an interrupt.", parameter="interruptId")
         document, key = await request.json(), request.idempotency_key
-        run_id, node_id = request.params["runId"], request.params["nodeId"]
+        run_id, node_id = request.run_id, request.params["nodeId"]
         return resolution_response(
             await self._interrupts.resolve(request.caller, run_id, node_id, document, key, interrupt_id)
         )
 
     async def resolve_approval(self, request: Request) -> Response:
         document, key = await request.json(), request.idempotency_key
-        run_id, node_id = request.params["runId"], request.params["nodeId"]
+        run_id, node_id = request.run_id, request.params["nodeId"]
         return resolution_response(
             await self._interrupts.resolve_approval(request.caller, run_id, node_id, document, key)
         )
 
     async def create_link(self, request: Request) -> Response:
         document = await request.json(optional=True)
-        run_id, node_id = request.params["runId"], request.params["nodeId"]
+        run_id, node_id = request.run_id, request.params["nodeId"]
         link = await self._interrupts.link(request.caller, run_id, node_id, document)
         return json_response(201, link, [(b"location", link["path"].encode())])
 

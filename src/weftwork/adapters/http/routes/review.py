@@ -1,12 +1,15 @@
-"""Routes for reviewing runs: annotations, the difference between two runs, and debug bundles, which are streamed."""
+"""Routes for reviewing runs: annotations, the difference between two runs, and the export and import of bundles."""
 
 from typing import Final
 
 from weftwork.adapters.http.message import JSON, Request, Response, json_response, replay_headers
 from weftwork.engine.api.annotations import Annotations
+from weftwork.engine.api.imports import Imports
 from weftwork.engine.api.review import Bundles, BundleStream, RunDiffs
-from weftwork.protocol.errors import invalid
+from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.review.annotations import MAX_ANNOTATIONS
+from weftwork.protocol.review.bundle_import import MAX_IMPORT_BYTES
+from weftwork.protocol.run.imports import ImportResponse
 from weftwork.protocol.wire.route import MAX_CURSOR
 from weftwork.protocol.wire.v1.paths import path_for
 
@@ -21,7 +24,7 @@ class ReviewRoutes:
         self._run_diffs = run_diffs
 
     async def create_annotation(self, request: Request) -> Response:
-        run_id = request.params["runId"]
+        run_id = request.run_id
         document = await request.json()
         created = await self._annotations.create(request.caller, run_id, document, request.idempotency_key)
         location = (b"location", path_for("listAnnotations", runId=run_id).encode())
@@ -29,7 +32,7 @@ class ReviewRoutes:
 
     async def list_annotations(self, request: Request) -> Response:
         limit = request.query_integer("limit", 1, MAX_ANNOTATIONS, MAX_ANNOTATIONS)
-        page = await self._annotations.page(request.caller, request.params["runId"], request.cursor(), limit)
+        page = await self._annotations.page(request.caller, request.run_id, request.cursor(), limit)
         documents = b",".join([each.document for each in page.annotations])
         next_cursor = b',"nextCursor":"%b"' % page.annotations[-1].annotation_id.encode() if page.more else b""
         return Response(200, b'{"annotations":[%b]%b}' % (documents, next_cursor))
@@ -46,7 +49,26 @@ def _compared_runs(request: Request) -> tuple[str, str]:
     against = request.query_id("against", "against must be the id of a run.")
     if against is None:
         raise invalid("The parameter against is required: the id of the run to compare with.", parameter="against")
-    return request.params["runId"], against
+    return request.run_id, against
+
+
+class ImportRoutes:
+    """importRun."""
+
+    def __init__(self, imports: Imports) -> None:
+        self._imports = imports
+
+    async def import_run(self, request: Request) -> Response:
+        """imp-01: the body is a bundle of up to MAX_IMPORT_BYTES. The limit of other bodies does not apply."""
+        request.check_encoding()
+        if request.media_type != JSON:
+            raise ClientFault("unsupported_media_type", f"Send the bundle as Content-Type: {JSON.decode()}.")
+        request.max_body_bytes = MAX_IMPORT_BYTES
+        outcome = await self._imports.import_run(request.caller, await request.body(), request.idempotency_key)
+        status_url = path_for("getRun", runId=outcome.run_id)
+        counts = outcome.event_count, outcome.media_count
+        body = ImportResponse(outcome.run_id, outcome.status, outcome.source_run_id, *counts, status_url)
+        return json_response(201, body, [*replay_headers(outcome.replayed), (b"location", status_url.encode())])
 
 
 class BundleRoutes:
@@ -59,7 +81,7 @@ class BundleRoutes:
         """bundle-05: the status is sent after the run was found; then the document is complete, or it is aborted."""
         is_limited = request.query("maxEvents") is not None
         max_events = request.query_integer("maxEvents", 1, MAX_CURSOR, MAX_CURSOR) if is_limited else None
-        bundle = await self._bundles.open(request.caller, request.params["runId"], max_events)
+        bundle = await self._bundles.open(request.caller, request.run_id, max_events)
         await request.writer.start(200, [*_HEADERS, (b"traceparent", request.traceparent.encode())])
         if request.scope["method"] != "HEAD":
             await request.run_until_disconnect(_stream_chunks(request, bundle))

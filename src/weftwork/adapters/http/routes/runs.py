@@ -10,11 +10,13 @@ from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.retention import Retention
 from weftwork.engine.api.review import LookBack
 from weftwork.engine.api.run_control import ControlOutcome, RunControl
-from weftwork.engine.api.runs import Runs, RunTrees
+from weftwork.engine.api.run_trees import RunTrees
+from weftwork.engine.api.runs import Runs
 from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import invalid
 from weftwork.protocol.run.child_runs import DEFAULT_TREE_RUNS, MAX_TREE_RUNS
 from weftwork.protocol.run.header import STATUSES
+from weftwork.protocol.run.projection import AT_SEQUENCE
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.wire import idempotency
 from weftwork.protocol.wire.route import MAX_PAGE
@@ -96,7 +98,7 @@ class RunRoutes:
         return json_response(200, document)
 
     async def delete_run(self, request: Request) -> Response:
-        replayed = await self._retention.delete_run(request.caller, request.params["runId"], request.idempotency_key)
+        replayed = await self._retention.delete_run(request.caller, request.run_id, request.idempotency_key)
         return Response(204, b"", replay_headers(replayed))
 
     async def cancel_run(self, request: Request) -> Response:
@@ -114,24 +116,24 @@ class RunRoutes:
         return _control_response(202, await _control(request, self._control.resume_run), "resumedAt")
 
     async def get_artifact(self, request: Request) -> Response:
-        run_id, artifact_id = request.params["runId"], request.params["artifactId"]
+        run_id, artifact_id = request.run_id, request.params["artifactId"]
         return json_response(200, await self._control.get_artifact(request.caller, run_id, artifact_id))
 
     async def ancestry(self, request: Request) -> Response:
-        return json_response(200, await self._run_trees.ancestry(request.caller, request.params["runId"]))
+        return json_response(200, await self._run_trees.ancestry(request.caller, request.run_id))
 
     async def tree(self, request: Request) -> Response:
         limit = request.query_integer("limit", 1, MAX_TREE_RUNS, DEFAULT_TREE_RUNS)
-        return json_response(200, await self._run_trees.tree(request.caller, request.params["runId"], limit))
+        return json_response(200, await self._run_trees.tree(request.caller, request.run_id, limit))
 
 
 def _look_back(request: Request) -> int | None:
     """The event after which the run is shown. A number that no event can have is refused like any that is too large."""
-    text = request.query("atSequence")
+    text = request.query(AT_SEQUENCE)
     if text is None:
         return None
     if not (text.isascii() and text.isdigit()):
-        raise invalid("atSequence must be the sequence of an event, which is 0 or larger.", parameter="atSequence")
+        raise invalid(f"{AT_SEQUENCE} must be the sequence of an event, which is 0 or larger.", parameter=AT_SEQUENCE)
     return int(text) if len(text) <= MAX_SEQUENCE_DIGITS else 10**MAX_SEQUENCE_DIGITS
 
 
@@ -148,7 +150,7 @@ async def _control(
 ) -> ControlOutcome:
     """Apply an operation to the run in the path. The body of the request is optional."""
     document = await request.json(optional=True)
-    return await operation(request.caller, request.params["runId"], document, request.idempotency_key)
+    return await operation(request.caller, request.run_id, document, request.idempotency_key)
 
 
 def _control_response(status: int, outcome: ControlOutcome, time_member: str = "") -> Response:

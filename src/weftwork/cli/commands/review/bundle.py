@@ -19,6 +19,7 @@ from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.table import align
 from weftwork.cli.console.text import clean, say, say_json, say_lines
 from weftwork.cli.console.units import count_of, format_size
+from weftwork.cli.imports.media_packing import MAX_PACKED_BYTES, PackedBundle, pack_media
 from weftwork.cli.render.bundle_file import (
     annotation_lines,
     bundle_head,
@@ -131,18 +132,29 @@ bundle.add_command(open_bundle)
 @click.option(
     "--max-events", type=click.IntRange(1), metavar="N", help="Maximum number of events.  [default: as many as fit]"
 )
+@click.option("--media", "with_media", is_flag=True, help="Pack media of the run, up to 3 MiB, for an import.")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @client_options
-def save(client: Client, as_json: bool, run_id: str, output: str | None, max_events: int | None, force: bool) -> None:
+def save(
+    client: Client,
+    as_json: bool,
+    run_id: str,
+    output: str | None,
+    max_events: int | None,
+    with_media: bool,
+    force: bool,
+) -> None:
     """Save a run with its events, spans and annotations as one JSON file.
 
     A bundle is meant to be shared: the host removes redacted values and anything that looks like a credential. Review
     it before you share it. The file is readable only by you. The command reports what did not fit; --json prints the
-    file name and its contents as JSON.
+    file name and its contents as JSON. With --media, the file also has the bytes of images, audio and other assets to
+    which the run refers, so that `weftwork runs import` can show them on another host.
 
     \b
     Examples:
       weftwork bundle 01m7f5zzhp2z8y1fpzhf93nsbb
+      weftwork bundle save 01m7f5zzhp2z8y1fpzhf93nsbb --media
       weftwork bundle 01m7f5zzhp2z8y1fpzhf93nsbb -o - | jq .run
     """
     run_id = complete_run_id(client, run_id)
@@ -153,6 +165,10 @@ def save(client: Client, as_json: bool, run_id: str, output: str | None, max_eve
         _check_destination(path, force)
     data = _download(client, run_id, max_events)
     contents = _read_summary(client, data)
+    if with_media:
+        packed = _pack(client, data)
+        data = packed.data
+        contents |= {"mediaCount": packed.packed, "missingMedia": packed.missing}
     if to_stdout:
         click.echo(data, nl=False)
     else:
@@ -162,7 +178,11 @@ def save(client: Client, as_json: bool, run_id: str, output: str | None, max_eve
         say_json(summary, err=to_stdout)
         return
     prefix = "" if to_stdout else f"{clean(str(path))}: "
-    say(f"{prefix}{count_of(contents['eventCount'], 'event')}, {format_size(len(data))}", err=to_stdout)
+    media = f", {count_of(contents['mediaCount'], 'media file')}" if with_media else ""
+    say(f"{prefix}{count_of(contents['eventCount'], 'event')}{media}, {format_size(len(data))}", err=to_stdout)
+    if contents.get("missingMedia"):
+        limit = f"more than {format_size(MAX_PACKED_BYTES)}, or not available any more"
+        say(f"not packed: {count_of(contents['missingMedia'], 'media file')} ({limit})", err=True)
     # Report what is missing from the bundle, and the command that prints it.
     if contents.get("omitted"):
         names = ", ".join(clean(each, 60) for each in contents["omitted"][:20])
@@ -183,6 +203,14 @@ def _download(client: Client, run_id: str, max_events: int | None) -> bytes:
         if refused.status in NOT_OFFERED and not client.supports("debugBundle"):
             raise click.ClickException("this host does not support debug bundles.") from None
         raise
+    finally:
+        clear()
+
+
+def _pack(client: Client, data: bytes) -> PackedBundle:
+    on_progress, clear = transfer_progress("received")
+    try:
+        return pack_media(client, data, on_progress)
     finally:
         clear()
 

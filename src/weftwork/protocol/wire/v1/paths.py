@@ -51,6 +51,7 @@ PATHS: Final[dict[str, tuple[str, str]]] = {
     "retryRun": ("POST", "/v1/host/weftwork/runs/{runId}/retry"),
     "createAnnotation": ("POST", "/v1/runs/{runId}/annotations"),
     "listAnnotations": ("GET", "/v1/runs/{runId}/annotations"),
+    "importRun": ("POST", "/v1/host/weftwork/runs:import"),
     "diffRun": ("GET", "/v1/runs/{runId}:diff"),
     "diffRunOutcome": ("GET", "/v1/host/weftwork/runs/{runId}/outcome-diff"),
     "getDebugBundle": ("GET", "/v1/runs/{runId}/debug-bundle"),
@@ -106,6 +107,12 @@ def path_for(operation_id: str, **parameters: str) -> str:
     if unknown := parameters.keys() - set(_PARAMETER.findall(template)):
         raise TypeError(f"{template} has no parameter {', '.join(sorted(unknown))}")
     return path
+
+
+def run_urls(run_id: str) -> dict[str, str]:
+    """The paths of a new run, as the responses that announce it name them."""
+    events, status = PATHS["streamRunEvents"][1], PATHS["getRun"][1]
+    return {"eventsUrl": events.replace("{runId}", run_id), "statusUrl": status.replace("{runId}", run_id)}
 
 
 def path_prefix(operation_id: str) -> str:

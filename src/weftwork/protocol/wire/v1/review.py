@@ -41,6 +41,16 @@ REVIEW_ROUTES: Final[tuple[Route, ...]] = (
         ),
     ),
     Route(
+        *operation("importRun"),
+        "Import a debug bundle of any OpenWOP host as a read-only run.",
+        scope="runs:create",
+        success_status=201,
+        request="debug-bundle",
+        response="import-run-response",
+        params=(IDEMPOTENCY_KEY,),
+        errors=("idempotency_key_mismatch", "payload_too_large", "tenant_quota_exceeded"),
+    ),
+    Route(
         *operation("diffRun"),
         "Compare the events and the state of this run with those of another run.",
         scope="runs:read",

@@ -13,6 +13,7 @@ from typing import Final
 from weftwork.protocol.ids import ID_PATTERN, is_node_id, is_schema_file, is_surface_id
 from weftwork.protocol.run.child_runs import DEFAULT_TREE_RUNS, MAX_TREE_RUNS
 from weftwork.protocol.run.header import STATUSES
+from weftwork.protocol.run.projection import AT_SEQUENCE
 from weftwork.protocol.surfaces.limits import is_component_id
 from weftwork.protocol.wire import route
 from weftwork.protocol.wire.route import IDEMPOTENCY_KEY, Parameter, Route, integer_parameter, page_cursor, page_limit
@@ -140,7 +141,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         unprocessable=True,
         params=(
             Parameter(
-                "atSequence",
+                AT_SEQUENCE,
                 {"type": "integer", "minimum": 0},
                 "The snapshot that the run had directly after the event with this sequence, without the tokens of its "
                 "interrupts; by default the current one. A sequence behind the last event is refused with 422.",

@@ -1,0 +1,1 @@
+"""`weftwork eval`: branches recorded runs with other models or prompts, and scores the outcomes."""

@@ -1,0 +1,1 @@
+"""Bundles that move a run to another host: packing media into them, and importing them."""
