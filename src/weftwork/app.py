@@ -40,14 +40,14 @@ from weftwork.engine.api.administration import Administration
 from weftwork.engine.api.annotations import Annotations
 from weftwork.engine.api.answer_pages import AnswerPages
 from weftwork.engine.api.assets import TenantAssets
-from weftwork.engine.api.forks import Forks
-from weftwork.engine.api.imports import Imports
 from weftwork.engine.api.interrupts import InterruptLinks, Interrupts
 from weftwork.engine.api.keyring import Keyring
+from weftwork.engine.api.lineage.forks import Forks
+from weftwork.engine.api.lineage.imports import Imports
+from weftwork.engine.api.lineage.run_trees import RunTrees
 from weftwork.engine.api.retention import Retention
 from weftwork.engine.api.review import Bundles, LookBack, RunDiffs
 from weftwork.engine.api.run_control import RunControl
-from weftwork.engine.api.run_trees import RunTrees
 from weftwork.engine.api.runs import EventStreams, Runs
 from weftwork.engine.api.surfaces import Surfaces
 from weftwork.engine.api.workflows import Workflows

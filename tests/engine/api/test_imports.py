@@ -20,12 +20,12 @@ from weftwork.engine.api import forks as forks_module
 from weftwork.engine.api import interrupts as interrupts_module
 from weftwork.engine.api import run_control as control_module
 from weftwork.engine.api.annotations import Annotations
-from weftwork.engine.api.forks import Forks
-from weftwork.engine.api.imports import Imports
 from weftwork.engine.api.interrupts import InterruptLinks, Interrupts
+from weftwork.engine.api.lineage.forks import Forks
+from weftwork.engine.api.lineage.imports import Imports
+from weftwork.engine.api.lineage.run_trees import RunTrees
 from weftwork.engine.api.retention import DAY_MS, Retention
 from weftwork.engine.api.review import LookBack, RunDiffs
-from weftwork.engine.api.run_trees import RunTrees
 from weftwork.engine.host.imported_runs import check_replayable
 from weftwork.ports.storage.run_queries import InterruptQuery, RunQuery
 from weftwork.protocol.errors import ClientFault

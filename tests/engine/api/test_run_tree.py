@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import for_all
 from tests.harness.engine_harness import CALLER, EngineHarness, run
-from weftwork.engine.api import run_trees, runs
+from weftwork.engine.api import runs
 from weftwork.engine.api.keyring import Principal
-from weftwork.engine.api.run_trees import RunTrees
+from weftwork.engine.api.lineage import run_trees
+from weftwork.engine.api.lineage.run_trees import RunTrees
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.batch import ChildCreate

@@ -12,7 +12,7 @@ from tests.harness.child_workflows import GATED, SUB_WORKFLOW, child_keys, start
 from tests.harness.definitions import edge, example_count, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, settle, until
 from tests.simulation.random_workflows import FLAKY, INPUTS, random_workflow
-from weftwork.engine.api.forks import Forks
+from weftwork.engine.api.lineage.forks import Forks
 from weftwork.protocol.run.header import RunKey
 
 CHAIN = workflow([node("a", "test.gate"), node("b", "test.gate")], [edge("a", "b")])
@@ -120,7 +120,7 @@ async def test_a_child_that_had_not_ended_is_started_again_and_an_ended_one_is_n
 @pytest.mark.parametrize("guarded", [True, False])
 async def test_a_node_whose_outcome_is_cut_writes_once(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not guarded:
-        monkeypatch.setattr("weftwork.engine.api.forks.cut_outcome", lambda before, following: ([], True))
+        monkeypatch.setattr("weftwork.engine.api.lineage.forks.cut_outcome", lambda before, following: ([], True))
     write = node("w", "core.channelWrite", config={"channelName": "total", "reducer": "counter", "value": 1})
     bench, source = await EngineHarness().with_ended_run(workflow([write, node("z")], [edge("w", "z")]))
     cut = (await bench.event_types(source)).index("channel.written") + 1

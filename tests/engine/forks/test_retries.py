@@ -9,7 +9,7 @@ from tests.harness.child_workflows import SUB_WORKFLOW, start_run
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, fault_of, settle
 from tests.harness.external_system import effect_node_type
-from weftwork.engine.api.forks import Forks
+from weftwork.engine.api.lineage.forks import Forks
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType
 from weftwork.protocol.run.header import RunKey

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from tests.harness.engine_harness import EngineHarness
-from weftwork.engine.api.forks import Forks
+from weftwork.engine.api.lineage.forks import Forks
 from weftwork.engine.run.append import make_redactor
 from weftwork.engine.run.replay import load_state
 from weftwork.engine.run.state_rows import stored_run

@@ -303,7 +303,8 @@ Change = Callable[[Any], bytes]
 
 
 def _changes(urls: Mapping[str, str]) -> Change:
-    """Encodes a value with its credentials masked and the URLs of packed media replaced."""
+    """imp-06: encodes a value with its credentials masked and the URLs of packed media replaced. A bundle of another
+    host may be less masked than the logs of this one."""
     encoded_urls = [(url.encode(), url, new) for url, new in urls.items()]
 
     def change(value: Any) -> bytes:
@@ -313,7 +314,6 @@ def _changes(urls: Mapping[str, str]) -> Change:
             value = map_texts(value, lambda text, url=url, new=new: text.replace(url, new))
         if found:
             document = encode_stored(value)
-        # imp-06: a bundle of another host may be less masked than the logs of this one.
         return encode_stored(mask_credentials(value)) if may_hold_credential(document) else document
 
     return change

@@ -1,7 +1,7 @@
 """Routes of forks."""
 
 from weftwork.adapters.http.message import Request, Response, json_response, replay_headers
-from weftwork.engine.api.forks import ForkOutcome, Forks
+from weftwork.engine.api.lineage.forks import ForkOutcome, Forks
 from weftwork.protocol.replay.fork_request import fork_document
 from weftwork.protocol.wire.v1.paths import run_urls
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from weftwork.adapters.http.message import JSON, Request, Response, json_response, replay_headers
 from weftwork.engine.api.annotations import Annotations
-from weftwork.engine.api.imports import Imports
+from weftwork.engine.api.lineage.imports import Imports
 from weftwork.engine.api.review import Bundles, BundleStream, RunDiffs
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.review.annotations import MAX_ANNOTATIONS

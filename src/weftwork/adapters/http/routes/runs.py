@@ -7,10 +7,10 @@ from weftwork.adapters.http.message import Request, Response, json_response, rep
 from weftwork.adapters.http.snapshots import SnapshotCache
 from weftwork.engine.api.interrupts import Interrupts
 from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.lineage.run_trees import RunTrees
 from weftwork.engine.api.retention import Retention
 from weftwork.engine.api.review import LookBack
 from weftwork.engine.api.run_control import ControlOutcome, RunControl
-from weftwork.engine.api.run_trees import RunTrees
 from weftwork.engine.api.runs import Runs
 from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import invalid

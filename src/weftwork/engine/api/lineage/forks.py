@@ -32,9 +32,8 @@ from weftwork.protocol.media.asset_references import referenced_assets
 from weftwork.protocol.models.selection import check_selection
 from weftwork.protocol.privacy.redaction import reveal
 from weftwork.protocol.privacy.trust import is_untrusted_boundary
-from weftwork.protocol.replay.cut_outcome import cut_outcome
+from weftwork.protocol.replay.fork_points import RetrySearch, cut_outcome, log_entry, refuse_repeated_effects
 from weftwork.protocol.replay.fork_request import ForkRequest, check_fork_point, fork_header, parse_fork, parse_retry
-from weftwork.protocol.replay.retry_point import RetrySearch, log_entry, refuse_repeated_effects
 from weftwork.protocol.run import payloads
 from weftwork.protocol.run.batch import Batch, IdempotencyRecord
 from weftwork.protocol.run.events import UNTRUSTED, Draft

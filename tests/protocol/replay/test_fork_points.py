@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.replay.retry_point import LogEntry, RetryPoint, RetrySearch, refuse_repeated_effects
+from weftwork.protocol.replay.fork_points import LogEntry, RetryPoint, RetrySearch, refuse_repeated_effects
 
 
 def point(events: list[tuple[Any, ...]], status: str = "failed", from_node: str | None = None) -> RetryPoint:

@@ -1,16 +1,22 @@
-"""The fork point of a retry: where a branch of a failed run begins, so that the failed node runs again.
+"""Fork points: where a retry begins, and what a fork point within the outcome of a node means.
 
-A retry keeps everything before the failure, also what the failed node has recorded: its steps and answers are used
-again. A retry from an earlier node drops what happened since that node started.
+A retry is a branch from before the failure of a run. It keeps everything before the failure, also what the failed node
+has recorded: its steps and answers are used again. A retry from an earlier node drops what happened since that node
+started.
+
+The outcome of a node is several events, which one decision of the engine has made: what the node writes, then its end.
+A fork point between them leaves a node that has written and still runs. It runs again in the branch and writes again.
+Therefore what the prefix has of its outcome must not count.
 """
 
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.run import events
-from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.events import ORCHESTRATOR_DECIDED, WORKFLOW_CHAIN, Event, is_author_event_type
 from weftwork.protocol.run.header import TERMINAL_STATUSES
 from weftwork.protocol.spelling import did_you_mean
 
@@ -133,3 +139,31 @@ def refuse_repeated_effects(point: RetryPoint) -> ClientFault:
         "Send repeatEffects: true if that is allowed."
     )
     return ClientFault("conflict", message, {"repeatedEffects": named[:MAX_NAMED_EFFECTS]})
+
+
+OUTCOME_TYPES: Final = frozenset(
+    """
+    variable.changed channel.written artifact.created log.appended interrupt.requested approval.requested
+    clarification.requested conversation.opened conversation.exchanged node.dispatched agent.decided agent.handoff
+    """.split()
+) | {ORCHESTRATOR_DECIDED, WORKFLOW_CHAIN}
+"""The types of events that an outcome of a node has before its end."""
+
+
+def is_outcome_part(entry: LogEntry, following: LogEntry) -> bool:
+    """Whether an event may belong to the same outcome as the one after it."""
+    if entry.node_id is None or entry.node_id != following.node_id:
+        return False
+    return entry.type in OUTCOME_TYPES or is_author_event_type(entry.type)
+
+
+def cut_outcome(before: Iterable[LogEntry], following: LogEntry) -> tuple[Sequence[int], bool]:
+    """fork-07 (host): of the events before the fork point, latest first, the sequences of those that belong to the
+    outcome which `following`, the event at the fork point, continues. The second value tells that the outcome begins
+    within `before`, so that no earlier event belongs to it."""
+    found: list[int] = []
+    for entry in before:
+        if not is_outcome_part(entry, following):
+            return found, True
+        found.append(entry.sequence)
+    return found, False
