@@ -39,6 +39,7 @@ CLI_PAGES = {
     "cli-eval": ("eval",),
     "cli-bundle": ("bundle",),
     "cli-diff": ("diff",),
+    "cli-history": ("history",),
     "cli-assets": ("assets",),
     "cli-answer": ("inbox", "answer"),
     "cli-keys": ("keys", "signing"),

@@ -19,8 +19,10 @@ from tests.live.host import Answer
 from tests.live.in_process_host import InProcessHost
 from weftwork.adapters.system.clock_and_ids import SystemClock
 from weftwork.app import Host
+from weftwork.protocol.replay.history import encode_history
 from weftwork.protocol.run.header import TERMINAL_STATUSES
 from weftwork.settings import Settings
+from weftwork.testing import Diverged, areplay
 from weftwork.wiring.data_folder import DATABASE_FILE
 
 RECORDINGS = Path(__file__).parent / "recordings"
@@ -30,6 +32,7 @@ EVENTS = """
       engine_version FROM events JOIN runs ON run_no = id >> 26 ORDER BY id
 """
 """The columns that the first schema has."""
+ALL_DEFINITIONS = "SELECT digest, document FROM definitions"
 FILE_WORKFLOWS = "SELECT document FROM definitions WHERE digest NOT IN (SELECT digest FROM workflows)"
 
 Events = dict[str, list[tuple[Any, ...]]]
@@ -68,6 +71,10 @@ class Replayed(msgspec.Struct, frozen=True):
     finished: dict[str, str]
     after: Events
     bundles: dict[str, Any]
+    differences: dict[str, Any]
+    """The first difference of each run to its replay by the host; None if there is none."""
+    histories: dict[str, str]
+    """The first difference of each run to its replay by the test kit; empty if there is none."""
 
 
 class _ShiftedClock(SystemClock):
@@ -122,7 +129,12 @@ async def replay(data: Path, expected: Expected) -> Replayed:
         except TimeoutError:
             raise AssertionError(f"not ended within {TIMEOUT_SECONDS:g} s: {unfinished}") from None
         bundles = {run_id: await _bundle(tenants, run_id) for run_id in finished}
-    return Replayed(before, opened, finished, read_events(data), bundles)
+        # Before the replays, which are runs of the same store.
+        after = read_events(data)
+        differences = {run_id: await _difference(tenants, run_id, len(after[run_id])) for run_id in finished}
+        definitions = _read_definitions(data)
+        histories = {run_id: await _replay_history(tenants, run_id, definitions, data) for run_id in finished}
+    return Replayed(before, opened, finished, after, bundles, differences, histories)
 
 
 @contextlib.asynccontextmanager
@@ -198,6 +210,53 @@ def _answer_to(asked: dict[str, Any]) -> Any:
 def _example(schema: dict[str, Any]) -> Any:
     """A value for the simple schemas that questions of recorded workflows have."""
     return {"integer": 2, "number": 2, "boolean": True}.get(schema.get("type", ""), "an answer")
+
+
+async def _difference(tenants: list["_Tenant"], run_id: str, length: int) -> Any:
+    """Replay a run from its first event, and compare both. Bounded in time."""
+    for tenant in tenants:
+        forked = await tenant.call("POST", f"/v1/runs/{run_id}:fork", {"mode": "replay", "fromSeq": 0})
+        if forked.status == 404:
+            continue
+        if forked.status != 201:
+            return forked.document
+        fork = forked.document["runId"]
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            while True:
+                page = (await tenant.call("GET", f"/v1/runs/{fork}/events/poll?lastSequence={length - 2}")).document
+                if page["events"] or page["isTerminal"]:
+                    break
+        diff = (await tenant.call("GET", f"/v1/runs/{run_id}:diff?against={fork}")).document
+        return next(iter(diff["eventDiffs"]), None)
+    return "no tenant has the run"
+
+
+def _read_definitions(data: Path) -> dict[str, Any]:
+    """The definition of each run, by its id."""
+    with contextlib.closing(apsw.Connection(str(data / DATABASE_FILE))) as connection:
+        documents = {row[0]: msgspec.json.decode(row[1]) for row in connection.execute(ALL_DEFINITIONS)}  # type: ignore[arg-type]
+        headers = [msgspec.json.decode(row[0]) for row in connection.execute("SELECT header FROM run_headers")]  # type: ignore[arg-type]
+    return {header["run_id"]: documents[header["definition"]] for header in headers}
+
+
+async def _replay_history(tenants: list["_Tenant"], run_id: str, definitions: dict[str, Any], data: Path) -> str:
+    """Record a run as users do, and replay the file."""
+    for tenant in tenants:
+        snapshot = await tenant.call("GET", f"/v1/runs/{run_id}")
+        if snapshot.status == 404:
+            continue
+        page, events = {"isComplete": False}, list[Any]()
+        while not page["isComplete"]:
+            page = (await tenant.call("GET", f"/v1/runs/{run_id}/events/poll?lastSequence={len(events) - 1}")).document
+            events += page["events"]
+        file = data / "history.json"
+        file.write_bytes(encode_history(snapshot.document, events, definitions[run_id], {}, 0))
+        try:
+            await areplay(file)
+        except Diverged as difference:
+            return str(difference)
+        return ""
+    return "no tenant has the run"
 
 
 async def _bundle(tenants: list[_Tenant], run_id: str) -> Any:

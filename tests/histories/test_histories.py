@@ -42,6 +42,11 @@ def check(found: Replayed, expected: Expected) -> None:
         assert found.finished[run_id] == run.finished, f"{run_id} ends as {found.finished[run_id]}"
         assert now[: len(recorded)] == recorded, f"{run_id}: an event has changed"
         assert now == recorded or run.opened not in TERMINAL_STATUSES, f"{run_id}: more events after its end"
+        difference = found.differences[run_id]
+        # A recording has masks as its hidden values, and what was made of the values cannot be made of the masks.
+        is_masked = difference is not None and b"[REDACTED:" in msgspec.json.encode(difference["aEvent"]["payload"])
+        assert difference is None or is_masked, f"{run_id}: its replay differs: {difference}"
+        assert not found.histories[run_id], f"{run_id}: its history differs: {found.histories[run_id]}"
     for run_id, events in found.after.items():
         assert [event[0] for event in events] == list(range(len(events))), f"{run_id} has a gap"
         exported = (found.bundles[run_id] or {}).get("events", ())
@@ -89,6 +94,8 @@ async def replayed(tmp_path: Path) -> Replayed:
         ("after", lambda events: [*events, (len(events), "more", "log.appended")], "more events after its end"),
         ("opened", lambda _: "running", "opens as running"),
         ("finished", lambda _: "failed", "ends as failed"),
+        ("differences", lambda _: {"seq": 1, "aEvent": {"payload": {}}}, "its replay differs"),
+        ("histories", lambda _: "First difference: event 1", "its history differs"),
         ("bundles", lambda _: None, "no whole bundle"),
         ("bundles", lambda bundle: {"events": bundle["events"][1:]}, "no whole bundle"),
     ],

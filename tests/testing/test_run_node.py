@@ -171,9 +171,9 @@ async def test_the_kit_keeps_out_of_a_loop_that_runs() -> None:
 
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
 PUBLIC = """
-    Asset Crash Failure FakeModel FakeOutbound Fault LostAnswer ManualClock NodeResult Outage Performed Question Refused
-    RunResult Shown TIMEOUT Unending UnexpectedRequest Unmet Unreached
-    arun_node arun_workflow crash_everywhere find_out respond run_node run_workflow
+    Asset Crash Diverged Failure FakeModel FakeOutbound Fault LostAnswer ManualClock NodeResult Outage Performed
+    Question Refused ReplayedHistory RunResult Shown TIMEOUT Unending UnexpectedRequest Unmet Unreached
+    areplay arun_node arun_workflow crash_everywhere find_out replay respond run_node run_workflow
 """.split()
 """The snapshot. A change here is a change of the public API and belongs in CHANGELOG.md."""
 

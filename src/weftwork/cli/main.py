@@ -15,6 +15,7 @@ COMMANDS = {
     "eval": ("review.eval", "Compare models and prompts on recorded runs."),
     "diff": ("review.diff", "Compare two runs."),
     "bundle": ("review.bundle", "Save a run as a debug bundle, or show a saved bundle."),
+    "history": ("review.history", "Record a run as a file that tests can replay."),
     "assets": ("assets", "List, upload, download and prune assets (images, audio and other files)."),
     "inbox": ("inbox", "List open interrupts, oldest first."),
     "answer": ("answer", "Answer an open interrupt of a run."),

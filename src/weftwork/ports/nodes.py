@@ -310,8 +310,12 @@ class NodeContext(Protocol):
         """
         ...
 
-    async def pin_version(self, change_id: str, version: int) -> int:
-        """The version that this run has pinned for a change. The first call pins `version`; durable on return."""
+    async def pin_version(self, change_id: str, version: int, least: int = 0) -> int:
+        """The version that this run has pinned for a change. The first call pins `version`; durable on return.
+
+        ver-03: it pins -1 instead, if `least` allows that and the call repeats a part of the node that an earlier call
+        has executed without this change: what is recorded for this part was made by the code before the change.
+        """
         ...
 
     @property

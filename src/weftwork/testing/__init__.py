@@ -7,10 +7,11 @@ from weftwork.testing.exports import resolve_export as __getattr__  # noqa: F401
 if TYPE_CHECKING:
     from weftwork.testing.call_recorder import Performed
     from weftwork.testing.deterministic import ManualClock
-    from weftwork.testing.errors import Refused, Unending, UnexpectedRequest, Unmet, Unreached
+    from weftwork.testing.errors import Diverged, Refused, Unending, UnexpectedRequest, Unmet, Unreached
     from weftwork.testing.fake_model import FakeModel
     from weftwork.testing.fake_outbound import FakeOutbound, respond
     from weftwork.testing.faults import Crash, Fault, LostAnswer, Outage
+    from weftwork.testing.history.replay import ReplayedHistory, areplay, replay
     from weftwork.testing.media import Asset, Shown
     from weftwork.testing.question import TIMEOUT, Question, find_out
     from weftwork.testing.result import Failure, NodeResult, RunResult
@@ -20,6 +21,7 @@ __all__ = [
     "TIMEOUT",
     "Asset",
     "Crash",
+    "Diverged",
     "Failure",
     "FakeModel",
     "FakeOutbound",
@@ -31,16 +33,19 @@ __all__ = [
     "Performed",
     "Question",
     "Refused",
+    "ReplayedHistory",
     "RunResult",
     "Shown",
     "Unending",
     "UnexpectedRequest",
     "Unmet",
     "Unreached",
+    "areplay",
     "arun_node",
     "arun_workflow",
     "crash_everywhere",
     "find_out",
+    "replay",
     "respond",
     "run_node",
     "run_workflow",

@@ -34,6 +34,8 @@ class PerformedCalls:
     def __init__(self) -> None:
         self.performed: list[Performed] = []
         self.process_number = 0
+        self.unrecorded: dict[str, str] = {}
+        """In a replay: the first thing that each node needed and that has no record, in words."""
 
     def latest(self, key: str) -> Performed | None:
         calls = [each for each in self.performed if each.key == key]
@@ -96,6 +98,14 @@ def _author_error(error: BaseException) -> BaseException:
     return error.__cause__ or error if isinstance(error, StepFailed | NodeExited) else error
 
 
+NO_RECORD: Final = "replay_source_missing"
+"""The code of the failure of a node that needs something without a record, in a replay."""
+_NEEDS: Final = {
+    "generate": "an answer of a model",
+    "prepare_child": "a child run",
+    "pin_version": "a version from ctx.get_version",
+    "check_may_request": "a request to another host",
+}
 _HARMLESS: Final = ("effect_key", "envelope_kind", "check_envelope", "new_event_id")
 """Methods of a context that have no effect outside of it."""
 
@@ -116,10 +126,18 @@ class _RecordingContext:
 
         def checked(*arguments: Any, **named: Any) -> Any:
             self._process.check_alive()
-            return member(*arguments, **named)
+            try:
+                return member(*arguments, **named)
+            except StepFailed as error:
+                self._note_unrecorded(error, _NEEDS.get(name, name))
+                raise
 
         async def checked_when_awaited(*arguments: Any, **named: Any) -> Any:
-            return await checked(*arguments, **named)
+            try:
+                return await checked(*arguments, **named)
+            except StepFailed as error:
+                self._note_unrecorded(error, _NEEDS.get(name, name))
+                raise
 
         return checked_when_awaited if inspect.iscoroutinefunction(member) else checked
 
@@ -141,4 +159,12 @@ class _RecordingContext:
             performed.came_to = "done"
             return performed.output
 
-        return await self._host.step(name, effect, recorded_run, plain)
+        try:
+            return await self._host.step(name, effect, recorded_run, plain)
+        except StepFailed as error:
+            self._note_unrecorded(error, f"the result of the step {name!r}")
+            raise
+
+    def _note_unrecorded(self, error: StepFailed, what: str) -> None:
+        if error.failure.code == NO_RECORD:
+            self._process.calls.unrecorded.setdefault(self._call.node_id, what)

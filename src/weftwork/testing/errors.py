@@ -19,3 +19,17 @@ class Refused(Unmet):
 
 class UnexpectedRequest(Unmet):
     """A node sent a request that the test has no response for."""
+
+
+class Diverged(Unmet):
+    """The code of the nodes, or the workflow, does not do what a history has recorded.
+
+    `sequence` is that of the first event that differs, and `node_id` its node. `recorded` and `now` describe the event.
+    """
+
+    def __init__(self, message: str, sequence: int, node_id: str | None, recorded: str, now: str) -> None:
+        super().__init__(message)
+        self.sequence = sequence
+        self.node_id = node_id
+        self.recorded = recorded
+        self.now = now

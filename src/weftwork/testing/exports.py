@@ -13,7 +13,8 @@ _MODULES: Final[dict[str, tuple[str, ...]]] = {
     "question": ("TIMEOUT", "Question", "find_out"),
     "result": ("Failure", "NodeResult", "RunResult"),
     "runner": ("arun_node", "arun_workflow", "crash_everywhere", "run_node", "run_workflow"),
-    "errors": ("Refused", "Unending", "UnexpectedRequest", "Unmet", "Unreached"),
+    "history.replay": ("ReplayedHistory", "areplay", "replay"),
+    "errors": ("Diverged", "Refused", "Unending", "UnexpectedRequest", "Unmet", "Unreached"),
     "call_recorder": ("Performed",),
 }
 

@@ -66,7 +66,7 @@ class RunSetup(msgspec.Struct, kw_only=True):
 
     def run(self) -> tuple[RunResult, list[Fault]]:
         """Run it. Returns the result and the faults that did not happen."""
-        _check_no_loop()
+        check_no_loop()
         clock = self.clock or ManualClock()
         faults = FaultPlan(self.faults)
         outbound = self.fetch if isinstance(self.fetch, FakeOutbound) else FakeOutbound(self.fetch)
@@ -79,7 +79,7 @@ class RunSetup(msgspec.Struct, kw_only=True):
             "configurable": to_json_object("configurable", self.configurable),
         }
         assets = (*self.assets, *assets_in([self.inputs, self.document]))
-        scenario = Scenario(host, _read_document(self.document), request, self.answers or {}, assets)
+        scenario = Scenario(host, read_document(self.document), request, self.answers or {}, assets)
         loop = ManualTimeLoop(clock, self.seconds, lambda: scenario.busy)
         try:
             result = _play_scenario(loop, scenario)
@@ -119,7 +119,7 @@ def to_json_object(what: str, value: Any) -> dict[str, Any]:
         raise Refused(f"{what} cannot be sent to a host: {error}") from None
 
 
-def _read_document(document: Document) -> dict[str, Any]:
+def read_document(document: Document) -> dict[str, Any]:
     if isinstance(document, Mapping):
         return to_json_object("the workflow", document)
     try:
@@ -128,7 +128,7 @@ def _read_document(document: Document) -> dict[str, Any]:
         raise Refused(f"{document} is not a workflow definition: {fault.message}") from None
 
 
-def _check_no_loop() -> None:
+def check_no_loop() -> None:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -289,7 +289,7 @@ def _run_checked(setup: RunSetup) -> RunResult:
     return result
 
 
-def _in_thread(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+def in_thread(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     """The function for async tests. It runs in a thread, where the kit can start its own event loop."""
 
     @wraps(function)
@@ -299,5 +299,5 @@ def _in_thread(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     return run
 
 
-arun_node = _in_thread(run_node)
-arun_workflow = _in_thread(run_workflow)
+arun_node = in_thread(run_node)
+arun_workflow = in_thread(run_workflow)

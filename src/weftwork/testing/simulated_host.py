@@ -106,7 +106,7 @@ class HostProcess:
         self.assets = Assets(
             host.store.assets, host.blobs, self.signer, host.clock, host.limits, MEDIA_BASE, prefixes=ASSET_PREFIXES
         )
-        runtime = Runtime(
+        self.runtime = runtime = Runtime(
             log,
             ProcessPort.wrap(host.store.queries, self.guard),
             ProcessPort.wrap(host.store.child_runs, self.guard),

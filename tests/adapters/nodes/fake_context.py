@@ -132,7 +132,7 @@ class UnusedContext:
     def emit_event(self, effect: AppendLog | EmitEvent) -> None:
         raise NotImplementedError
 
-    async def pin_version(self, change_id: str, version: int) -> int:
+    async def pin_version(self, change_id: str, version: int, least: int = 0) -> int:
         raise NotImplementedError
 
     def envelope_kind(self, name: str) -> KindDefinition | None:

@@ -95,7 +95,7 @@ class FakeNodeHost:
             raise node_outcome.StepFailed(node_outcome.Failed("node_output_too_large", "Too much.", retryable=False))
         self.emitted.append(effect)
 
-    async def pin_version(self, change_id: str, version: int) -> int:
+    async def pin_version(self, change_id: str, version: int, least: int = 0) -> int:
         return self.versions.setdefault(change_id, version)
 
     async def prepare_child(self, *given: Any, **more: Any) -> node_outcome.NewChild | node_outcome.Failed:

@@ -14,6 +14,7 @@ from tests.harness.external_system import ExternalSystem, answer, effect_node_ty
 from weftwork.engine import node_events
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.nodes.concurrency import ConcurrencyLimiter
+from weftwork.engine.nodes.node_context import EntryContext
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.errors import ClientFault
@@ -180,6 +181,35 @@ async def test_the_first_version_that_is_pinned_stands() -> None:
     await after.run_to_end(key, release="g")
     assert pinned == [2, 2]
     assert await after.payloads(key, "version.pinned") == [{"changeId": "prices", "version": 2, "nodeId": "a"}]
+
+
+@pytest.mark.rule("ver-03")
+@fails_without(EntryContext, "_repeats_recorded_part", False)
+@each_case("recorded, least, expected", ("step", -1, -1), ("answer", -1, -1), ("step", 0, 2), ("nothing", -1, 2))
+async def test_what_older_code_has_done_pins_the_version_before_the_change(
+    recorded: str, least: int, expected: int
+) -> None:
+    pinned: list[int] = []
+    world, is_changed = ExternalSystem(), False
+
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        if is_changed and recorded != "nothing":
+            pinned.append(await context.pin_version("prices", 2, least))
+        if recorded == "step":
+            await context.step("x", "once", lambda: world.call("x"))
+        key = "shared" if recorded == "step" else f"{call.node_id}:{call.visit}:q"
+        await context.ask(Interrupt("custom", key, {"customKind": "c"}))
+        if is_changed and recorded == "nothing":
+            pinned.append(await context.pin_version("prices", 2, least))
+        return Completed({})
+
+    bench, key = await EngineHarness(effect_node_type("test.body", body)).with_settled_run(ONE)
+    is_changed = True
+    after = await bench.restart()
+    await answer(after, key, "yes")
+    await after.run_to_end(key)
+    assert pinned == [expected]
+    assert [each["version"] for each in await after.payloads(key, "version.pinned")] == [expected]
 
 
 async def test_a_node_asks_and_goes_on_from_its_start_with_what_it_did_in_steps() -> None:

@@ -801,6 +801,7 @@ NOT_MEASURED: dict[str, str] = {
     "engine/models/answer_stream.py:AnswerStream._end": "adds the rest of a character once, at the end of a stream",
     "engine/sdk/answer_attempts.py:AnswerAttempts.ask": _ITEMS,
     "engine/models/message_media.py:MessageMedia._resolve_own_url": _ITEMS,
+    "engine/nodes/node_context.py:EntryContext._repeats_recorded_part": _SHORT,
     "ports/models.py:Message.media": _ITEMS,
     "protocol/review/compared_form.py:ComparedForm.without_ids": "replaces a few ids, once each",
     "ports/models.py:Message.text": _ITEMS,

@@ -15,12 +15,18 @@ SAME: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("conversation.closed", {"finalTurn": {"ts": 1}}, {"finalTurn": {"ts": 2}}),
     ("node.retried", {"nodeId": "a", "delayMs": 1}, {"nodeId": "a", "delayMs": 2}),
     ("node.completed", {"nodeId": "a", "outputs": {}}, {"outputs": {}, "nodeId": "a"}),
+    ("node.failed", {"error": {"code": "c", "message": "was"}}, {"error": {"code": "c", "message": "is"}}),
+    ("run.failed", {"error": {"code": "c", "message": "was"}}, {"error": {"code": "c"}}),
+    ("node.retried", {"lastError": {"code": "c", "message": "was"}}, {"lastError": {"code": "c", "message": "is"}}),
 ]
 DIFFERENT: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("node.completed", {"outputs": {"writtenAt": 1}}, {"outputs": {"writtenAt": 2}}),
     ("variable.changed", {"next": {"ts": 1}}, {"next": {"ts": 2}}),
     ("node.retried", {"nodeId": "a", "attempt": 1}, {"nodeId": "a", "attempt": 2}),
     ("channel.written", {"channel": "c"}, {"channel": "d"}),
+    ("node.failed", {"error": {"code": "c", "details": {"n": 1}}}, {"error": {"code": "c", "details": {"n": 2}}}),
+    ("run.failed", {"error": {"code": "c"}}, {"error": {"code": "d"}}),
+    ("node.completed", {"error": {"message": "was"}}, {"error": {"message": "is"}}),
 ]
 
 

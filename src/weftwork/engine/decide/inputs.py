@@ -186,6 +186,8 @@ class VersionRequested(msgspec.Struct, frozen=True):
     pinned: Any
     """A future: the version, once it is durable."""
     entry_sequence: int = -1
+    least: int = 0
+    """The lowest version that the node supports."""
 
 
 class NodeStopped(msgspec.Struct, frozen=True):

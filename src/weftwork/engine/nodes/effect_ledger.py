@@ -80,6 +80,14 @@ class EffectLedger(msgspec.Struct, eq=False):
             effect := self._node.effects.get(EffectRef(WHOLE_NODE, self._item))
         ) is not None and effect.status == "open"
 
+    @property
+    def has_unread(self) -> bool:
+        """Whether a step of an earlier call is recorded that this call has not run yet."""
+        return any(
+            ref.item == self._item and ref.step and ref.step not in self._used and each.status != "free"
+            for ref, each in self._node.effects.items()
+        )
+
     async def claim_node(self, output_schema: dict[str, Any]) -> NodeOutcome | None:
         """Claim the effect of the node itself. Returns None if the node may run, or the outcome that a person has
         reported for an earlier attempt.

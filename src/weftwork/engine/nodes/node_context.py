@@ -60,6 +60,7 @@ from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.run import payloads
 from weftwork.protocol.run.child_runs import SUB_WORKFLOW
 from weftwork.protocol.run.events import Draft
+from weftwork.protocol.run.header import DEFAULT_VERSION
 from weftwork.protocol.run.interrupts import NON_BLOCKING_KINDS, Interrupt, Resolution, is_answer_to
 from weftwork.protocol.workflow.node_types import Effect
 
@@ -76,6 +77,7 @@ class EntryContext:
     """Implements ports.nodes.NodeContext for one entry of a node, or for one item of a map in it."""
 
     __slots__ = (
+        "_answered",
         "_buffered",
         "_call",
         "_clock",
@@ -120,6 +122,8 @@ class EntryContext:
         self._item_records = ItemRecords(report, call.node_id, call.entry_sequence)
         self._buffered = BufferedEvents(report, state, node_id, call.entry_sequence)
         self._is_untrusted = False
+        self._answered: tuple[str, ...] = ()
+        """The keys of the interrupts that this call has asked for."""
         self.started_at = self._node.started_at
 
     @property
@@ -250,6 +254,7 @@ class EntryContext:
             self._runtime.limiter.release(slots)
 
     async def ask(self, interrupt: Interrupt, instead: Any = UNSET) -> Resolution:
+        self._answered += (interrupt.key,)
         resolution = self._call.answers.get(interrupt.key)
         if resolution is None:
             if (failure := interrupt_failure(interrupt, self._runtime.types)) is not None:
@@ -384,11 +389,22 @@ class EntryContext:
     def emit_event(self, effect: AppendLog | EmitEvent) -> None:
         self._buffered.emit(effect)
 
-    async def pin_version(self, change_id: str, version: int) -> int:
+    async def pin_version(self, change_id: str, version: int, least: int = 0) -> int:
         self._buffered.flush()
         pinned: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._report(VersionRequested(self._node_id, change_id, version, pinned, self._call.entry_sequence))
+        if least <= DEFAULT_VERSION and self._repeats_recorded_part:
+            version = DEFAULT_VERSION
+        self._report(VersionRequested(self._node_id, change_id, version, pinned, self._call.entry_sequence, least))
         return await pinned
+
+    @property
+    def _repeats_recorded_part(self) -> bool:
+        """ver-03 (host): whether an earlier call of the node has got further than this one: a step, a model call or an
+        answer is recorded for it that this call has not asked for yet."""
+        if self._effects.has_unread or (self._model_calls_or_none is None and self._node.model_answers):
+            return True
+        prefix = f"{self._call.node_id}:{self._call.visit}:"
+        return any(key.startswith(prefix) and key not in self._answered for key in self._call.answers)
 
 
 class ItemRecords(msgspec.Struct, eq=False):

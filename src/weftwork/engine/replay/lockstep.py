@@ -29,7 +29,13 @@ from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.canonical import encode_recorded
 from weftwork.protocol.limits import STATE_TOO_LARGE
 from weftwork.protocol.privacy.redaction import Redactor
-from weftwork.protocol.replay.comparison import DivergenceKind, ProducedEvent, comparable_payload, find_difference
+from weftwork.protocol.replay.comparison import (
+    FAILURE_MEMBERS,
+    DivergenceKind,
+    ProducedEvent,
+    comparable_payload,
+    find_difference,
+)
 from weftwork.protocol.replay.event_classes import ANSWER_TYPES, STATEFUL_TYPES, event_class, is_recorded_end
 from weftwork.protocol.run import payloads
 from weftwork.protocol.run.events import Draft, Event, Fact
@@ -166,6 +172,9 @@ class Lockstep:
     def _cause(self, event: Event) -> Input | None:
         """The input from which the engine decided on this event; None for a fact."""
         state, node_id = self.state, event.node_id
+        if node_id is not None and node_id not in state.plan.nodes:
+            # The definition is another one than the recorded one.
+            return Step()
         match event.type:
             case payloads.NodeStarted.event_type if node_id is not None:
                 if state.plan.nodes[node_id].node.model_needs is not None:
@@ -421,7 +430,7 @@ _STEPS: Final = frozenset(
 )
 """Types that have no other cause than a step of the engine."""
 _FAILURES: Final = frozenset((payloads.NodeFailed.event_type, payloads.NodeRetried.event_type))
-_STAMPED: Final = frozenset((*TIMESTAMP_MEMBERS, *TURN_MEMBERS, payloads.NodeRetried.event_type))
+_STAMPED: Final = frozenset((*TIMESTAMP_MEMBERS, *TURN_MEMBERS, *FAILURE_MEMBERS))
 """Types whose payload the record has with more than the draft has."""
 
 

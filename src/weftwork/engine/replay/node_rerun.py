@@ -27,6 +27,7 @@ from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.run.effects import EffectRef
 from weftwork.protocol.run.events import Draft
+from weftwork.protocol.run.header import DEFAULT_VERSION
 
 MAX_CALL_MS: Final = 60_000
 """How long a node may take that does not wait for anything: requests to the run wait for its replay."""
@@ -81,6 +82,9 @@ async def rerun_node(runtime: Runtime, state: RunState, node_id: str, redactor: 
                 emitted.extend(events)
             case inputs.VersionRequested(change_id=change_id, pinned=pinned) if change_id in state.versions:
                 pinned.set_result(state.versions[change_id])
+            case inputs.VersionRequested(pinned=pinned, least=least) if least <= DEFAULT_VERSION:
+                # ver-03: the recorded code did not ask, so it is the code before the change.
+                pinned.set_result(DEFAULT_VERSION)
             case _:
                 deny_input(runtime, input_)
 

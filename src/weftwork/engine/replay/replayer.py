@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from weftwork.engine.replay.diverged_run import MISSING, DivergedRun, RecordedOutcomes
-from weftwork.engine.replay.lockstep import Lockstep
+from weftwork.engine.replay.lockstep import Difference, Lockstep
 from weftwork.engine.replay.record import Record, SourceMissing
 from weftwork.engine.replay.record_index import build_index
 from weftwork.engine.replay.replay_log import ReplayLog
@@ -47,6 +47,16 @@ async def replay_to_end(
         await replay.execute()
     except SourceMissing:
         await _fail(runtime, plan, header)
+
+
+async def find_first_difference(runtime: Runtime, plan: Plan, header: RunHeader) -> Difference | None:
+    """Execute a new replay up to its first difference, which is returned and not written. Returns None for an equal
+    replay.
+
+    The plan may be that of another definition than the recorded one. Raises SourceMissing, StoreUnavailable.
+    """
+    assert header.fork is not None, "a replay has a source"
+    return await _Replay(runtime, plan, header, header.fork, Projection("pending"), None).find_difference()
 
 
 class _Replay:
@@ -106,6 +116,14 @@ class _Replay:
             run = await self._diverged_run(state, hidden, header, state.last_sequence)
             await run.begin(difference, fork.run_id)
         await run.run()
+
+    async def find_difference(self) -> Difference | None:
+        """Raises SourceMissing, StoreUnavailable."""
+        runtime, fork = self._runtime, self._fork
+        hidden = await runtime.log.hidden_values(self._source)
+        header = msgspec.structs.replace(self._header, run_id=fork.acts_as or fork.run_id)
+        record = Record(runtime.log, self._source, -1, fork.until, hidden)
+        return await Lockstep(runtime, initial_state(self._plan, header, hidden), record, self._log).run()
 
     async def _decision_start(self, position: int) -> int:
         """The last event before the decision that the event after `position` belongs to. The prefix of a replay may end

@@ -20,6 +20,9 @@ from weftwork.protocol.run.events import MODEL_ANSWERED, Event
 from weftwork.protocol.run.model_payloads import ModelAnswered
 from weftwork.protocol.scopes import DEBUG, create_key_command
 
+ANSWER_MASK: Final = f"[masked: needs the scope {DEBUG}"
+"""auth-07: the beginning of what readers without the scope see in place of the texts of an answer."""
+
 StopReason = Literal["stop", "length", "content-filter", "tool-call", "other"]
 """Why a model stopped, in one vocabulary for all providers. `content-filter` covers every refusal and safety stop."""
 
@@ -135,7 +138,7 @@ def mask_answers(events: list[Event], partition: str) -> list[Event]:
 def _mask_event(event: Event, partition: str) -> Event:
     """The event with the texts of the answer masked, made once for all readers of the event."""
     if event.masked is None:
-        marker = f"[masked: needs the scope {DEBUG}; run `{create_key_command(partition, DEBUG)}`]"
+        marker = f"{ANSWER_MASK}; run `{create_key_command(partition, DEBUG)}`]"
         payload: dict[str, Any] = msgspec.json.decode(event.payload)
         if payload.get("text"):
             payload["text"] = marker

@@ -7,12 +7,19 @@ import msgspec
 
 from weftwork.protocol.json.canonical import encode_canonical
 from weftwork.protocol.json.values import is_object
-from weftwork.protocol.run.payloads import TIMESTAMP_MEMBERS, TURN_MEMBERS, NodeRetried
+from weftwork.protocol.run.payloads import TIMESTAMP_MEMBERS, TURN_MEMBERS, NodeFailed, NodeRetried, RunFailed
 
 DivergenceKind = Literal["output", "missing", "extra", "type-mismatch"]
 """replay-03 (OpenWOP replay): the replay produced another payload, not the recorded event, an event that is not
 recorded, or an event of another type."""
 _DELAY: Final = "delayMs"
+_MESSAGE: Final = "message"
+FAILURE_MEMBERS: Final[dict[str, str]] = {
+    NodeFailed.event_type: "error",
+    NodeRetried.event_type: "lastError",
+    RunFailed.event_type: "error",
+}
+"""The member with the failure, by event type."""
 
 
 class ProducedEvent(msgspec.Struct, frozen=True):
@@ -51,13 +58,19 @@ def find_difference(
 
 def comparable_payload(kind: str, payload: dict[str, Any]) -> bytes:
     """replay-02 (OpenWOP replay): the payload without what differs between two executions that are the same: the time
-    of the event, and the random part of a retry delay."""
+    of the event, the random part of a retry delay, and the message of a failure.
+
+    Messages are for people. A later version may word one better, and that is no other outcome; the code and the details
+    of a failure are compared."""
     stamped = TIMESTAMP_MEMBERS.get(kind)
     if stamped is not None:
         payload = {name: value for name, value in payload.items() if name != stamped}
     elif kind in TURN_MEMBERS and is_object(turn := payload.get(TURN_MEMBERS[kind])):
         turn = {name: value for name, value in turn.items() if name != "ts"}
         payload = {**payload, TURN_MEMBERS[kind]: turn}
-    elif kind == NodeRetried.event_type:
+    elif kind in FAILURE_MEMBERS:
+        failure = FAILURE_MEMBERS[kind]
         payload = {name: value for name, value in payload.items() if name != _DELAY}
+        if is_object(error := payload.get(failure)):
+            payload[failure] = {name: value for name, value in error.items() if name != _MESSAGE}
     return encode_canonical(payload)

@@ -277,7 +277,7 @@ class Invocation:
             raise misuse_error("The change_id of ctx.get_version must be a text without NUL.")
         error = version_error(change_id, least, most, None)
         if error is None:
-            pinned = await self.host.pin_version(change_id, most)
+            pinned = await self.host.pin_version(change_id, most, least)
             error = version_error(change_id, least, most, pinned)
             if error is None:
                 return pinned

@@ -1,0 +1,1 @@
+"""Recorded histories in tests: replays them with the code of today, and describes the first difference."""
