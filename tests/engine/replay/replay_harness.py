@@ -26,7 +26,7 @@ async def create_replay(engine: EngineHarness, source: RunKey, from_seq: int = 0
     header = fork_header(stored.header, request, key.run_id, now, until)
     plan = await engine.catalog.pinned_plan(header.workflow_id, header.definition)
     forks = Forks(engine.runtime, engine.catalog, engine.executor)
-    first = await forks._first_batch(stored, plan, header, request, now)
+    _, first = await forks._first_batch(stored, plan, header, request, now)
     assert isinstance(await engine.store.forks.create(header, first), RunCreated)
     return key
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from weftwork.protocol.fold.data_flow import is_given_untrusted
 from weftwork.protocol.fold.live_size import hold, release
 from weftwork.protocol.fold.state import NodeState, RunState, UntrustedValues
 from weftwork.protocol.fold.variable_views import INITIAL_STAMP
@@ -97,7 +98,16 @@ def _replace_inputs(state: RunState, inputs: dict[str, Any], fact: Fact) -> None
             # Nodes share the table of writes, except those that no write has reached yet.
             node.view.replace_value(name, value)
         _set_trust(state, name, fact.content_trust == UNTRUSTED)
+    if fact.content_trust == UNTRUSTED:
+        mark_readers(state)
     hold(state, "inputs", fact.size)
+
+
+def mark_readers(state: RunState) -> None:
+    """trust-02 (RFC 0143): a node that has started is executed again, and may read the new inputs."""
+    for node_id, node in state.nodes.items():
+        if node.status in ("running", "retrying", "suspended") and is_given_untrusted(state, node_id):
+            node.untrusted = True
 
 
 def _set_trust(state: RunState, name: str, untrusted: bool) -> None:

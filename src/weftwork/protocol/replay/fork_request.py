@@ -13,6 +13,7 @@ import msgspec
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.fold.data_flow import given_untrusted
 from weftwork.protocol.json import schema
+from weftwork.protocol.json.pointers import escape_token
 from weftwork.protocol.privacy.trust import TRUST_OPTION, is_untrusted_boundary
 from weftwork.protocol.review.spans import trace_of
 from weftwork.protocol.run.events import UNTRUSTED
@@ -110,6 +111,21 @@ def check_fork_point(from_seq: int, last_sequence: int) -> None:
         message = f"The last event of the run has the sequence {last_sequence}; choose a fromSeq up to that."
         details = {"pointer": "/fromSeq", "lastSequence": last_sequence}
         raise ClientFault("validation_error", message, details, status=422)
+
+
+def check_masks(shown: dict[str, Any], inputs: dict[str, Any], visible: dict[str, Any], request: ForkRequest) -> None:
+    """fork-09 (host): raises a 400 if the branch would show an input that is masked in the source. It has a copy of a
+    sensitive value that the overlay has replaced, so that nothing tells any more that it is sensitive.
+
+    `shown` are the masked inputs of the source, `inputs` those of the branch, and `visible` these with their masks.
+    """
+    for name, masked in shown.items():
+        if name not in request.inputs and masked != inputs.get(name) and masked != visible.get(name):
+            message = (
+                "This input has a copy of a sensitive value that the overlay replaces, and would be shown. "
+                "Send a new value for it as well."
+            )
+            raise invalid(message, f"/runOptionsOverlay/inputs/{escape_token(name)}")
 
 
 def merged_options(source: RunHeader, overlay: dict[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from weftwork.engine.host.set_aside import check_size, most_state
 from weftwork.engine.run.append import BatchBuilder, hide_inputs, make_redactor
 from weftwork.engine.run.replay import REPLAY_PAGE_BYTES, REPLAY_PAGE_EVENTS, RunTooLarge, load_state
 from weftwork.engine.runtime import Runtime
+from weftwork.ports.storage.event_log import EventLog
 from weftwork.ports.storage.forks import SourceMissing
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import NO_SUCH_RUN, ClientFault, HostFault
@@ -30,14 +31,21 @@ from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.limits import time_limit
 from weftwork.protocol.media.asset_references import referenced_assets
 from weftwork.protocol.models.selection import check_selection
-from weftwork.protocol.privacy.redaction import reveal
+from weftwork.protocol.privacy.redaction import Redactor, reveal
 from weftwork.protocol.privacy.trust import is_untrusted_boundary
 from weftwork.protocol.replay.fork_points import RetrySearch, cut_outcome, log_entry, refuse_repeated_effects
-from weftwork.protocol.replay.fork_request import ForkRequest, check_fork_point, fork_header, parse_fork, parse_retry
+from weftwork.protocol.replay.fork_request import (
+    ForkRequest,
+    check_fork_point,
+    check_masks,
+    fork_header,
+    parse_fork,
+    parse_retry,
+)
 from weftwork.protocol.run import payloads
 from weftwork.protocol.run.batch import Batch, IdempotencyRecord
 from weftwork.protocol.run.events import UNTRUSTED, Draft
-from weftwork.protocol.run.header import ForkMode, RunHeader
+from weftwork.protocol.run.header import ForkMode, RunHeader, RunKey
 from weftwork.protocol.run.imports import check_forkable
 from weftwork.protocol.run.projection import Projection, StoredRun
 from weftwork.protocol.timestamps import iso
@@ -105,11 +113,9 @@ class Forks(msgspec.Struct, eq=False):
             return await self._start_over(source, plan, header, request, outcome, claim)
         if self._runtime.tenant_logs is not None:
             await reserve_quota(self._runtime.tenant_logs, header, (), await self._copied_bytes(source, request))
-        if request.inputs:
-            header = msgspec.structs.replace(header, inputs={**header.inputs, **hide_inputs(plan, request.inputs)[0]})
         if request.overlay:
             header = msgspec.structs.replace(header, assets=self._assets_of(header, request.inputs))
-        first = await self._first_batch(source, plan, header, request, claim.now)
+        header, first = await self._first_batch(source, plan, header, request, claim.now)
         outcome = msgspec.structs.replace(outcome, status=first.projection.status)
         created = await self._store(header, first, claim.make_record(outcome))
         return created if created is not None else outcome
@@ -147,6 +153,7 @@ class Forks(msgspec.Struct, eq=False):
                 search.add(log_entry(event))
             last = page[-1].sequence
             await asyncio.sleep(0)
+        check_read(last, source.projection.last_sequence)
 
     async def _plan_of(self, source: StoredRun) -> Plan:
         try:
@@ -185,6 +192,7 @@ class Forks(msgspec.Struct, eq=False):
         """A branch without a prefix: a new run with the merged options."""
         inputs = {**await self._inputs_of(source, plan), **request.inputs}
         visible, hidden = hide_inputs(plan, inputs)
+        check_masks(source.header.inputs, inputs, visible, request)
         assets = self._assets_of(header, inputs)
         header = msgspec.structs.replace(header, inputs=visible, assets=assets)
         if self._runtime.tenant_logs is not None:
@@ -199,6 +207,8 @@ class Forks(msgspec.Struct, eq=False):
             # Branches have replaced some of them.
             return (await self._state_at(source.header, plan, source.projection.last_sequence + 1)).inputs
         hidden = await self._runtime.log.hidden_values(source.header.key)
+        # A run that is deleted has no hidden values any more, and its masks are no inputs.
+        await check_exists(self._runtime.log, source.header.key)
         removed = [(each.pointer, msgspec.json.decode(each.value)) for each in hidden if each.sequence == -1]
         # A copy, because the header is shown to readers and must keep its masks.
         inputs: dict[str, Any] = reveal(msgspec.json.decode(msgspec.json.encode(source.header.inputs)), removed)
@@ -210,14 +220,20 @@ class Forks(msgspec.Struct, eq=False):
 
     async def _first_batch(
         self, source: StoredRun, plan: Plan, header: RunHeader, request: ForkRequest, now: int
-    ) -> Batch:
-        """The state at the fork point, and in a branch the event with which it begins to act."""
+    ) -> tuple[RunHeader, Batch]:
+        """The header with the masked inputs of the overlay; and the state at the fork point, and in a branch the event
+        with which it begins to act."""
         if request.from_seq == 0:
-            return Batch((), Projection("pending"))
+            return header, Batch((), Projection("pending"))
         state = await self._state_at(msgspec.structs.replace(source.header, fork=header.fork), plan, request.from_seq)
         past_ended_at = state.last_event_at
         state.header = header
-        builder = BatchBuilder(state, make_redactor(state), now, self._time_limit(plan, header))
+        redactor = make_redactor(state)
+        if request.inputs:
+            redactor = learn_overlay(redactor, state, request.inputs)
+            inputs = {**header.inputs, **redactor.hide_inputs(request.inputs)[0]}
+            state.header = header = msgspec.structs.replace(header, inputs=inputs)
+        builder = BatchBuilder(state, redactor, now, self._time_limit(plan, header))
         if not request.is_replay:
             forked = payloads.RunForked(
                 source.header.run_id,
@@ -234,7 +250,7 @@ class Forks(msgspec.Struct, eq=False):
             # A replay is executed now, also if the run waited at the fork point.
             running = msgspec.structs.replace(batch.projection, parked=False, wake_at=None)
             batch = msgspec.structs.replace(batch, projection=running)
-        return batch
+        return header, batch
 
     async def _cut_outcome(self, source: StoredRun, request: ForkRequest) -> tuple[int, ...]:
         """fork-07: the events of the prefix that belong to an outcome which ends after the fork point."""
@@ -260,10 +276,13 @@ class Forks(msgspec.Struct, eq=False):
         outline = require_run(await log.outline(source.key))
         try:
             check_size(outline, limits)
-            return await load_state(log, source, plan, most_state(limits), self._runtime.loop_share, until=from_seq - 1)
+            share = self._runtime.loop_share
+            state = await load_state(log, source, plan, most_state(limits), share, until=from_seq - 1)
         except RunTooLarge as reason:
             message = f"The run is too large to be forked on this host ({reason})."
             raise ClientFault("service_unavailable", message) from None
+        check_read(state.last_sequence, from_seq - 1)
+        return state
 
     def _time_limit(self, plan: Plan, header: RunHeader) -> int | None:
         return time_limit(self._runtime.limits, plan.workflow.timeout_ms, header.configurable)
@@ -274,3 +293,22 @@ class Forks(msgspec.Struct, eq=False):
         except SourceMissing:
             raise ClientFault("not_found", NO_SUCH_RUN) from None
         return created if isinstance(created, SlotTaken) else None
+
+
+def learn_overlay(redactor: Redactor | None, state: RunState, inputs: dict[str, Any]) -> Redactor:
+    """hide-01 (readings, What the log may hide): a redactor that also knows the inputs of an overlay. One of them may
+    hold a copy of another one, or of a value that the source hides."""
+    redactor = redactor or Redactor(state.plan)
+    redactor.learn_inputs({**state.inputs, **inputs})
+    return redactor
+
+
+def check_read(last: int, wanted: int) -> None:
+    """fork-02 (OpenWOP replay): raises a 404 if a log ends too early, because its run has been deleted meanwhile."""
+    if last < wanted:
+        raise ClientFault("not_found", NO_SUCH_RUN)
+
+
+async def check_exists(log: EventLog, key: RunKey) -> None:
+    """fork-02 (OpenWOP replay): raises a 404 if a run has been deleted meanwhile."""
+    require_run(await log.outline(key))
