@@ -8,6 +8,7 @@ import pytest
 
 from tests.harness.cases import each_case
 from tests.live import Answer, Host
+from tests.live.envelopes import TEST
 from tests.live.steering import await_status
 from weftwork.protocol.json import schema
 
@@ -39,6 +40,12 @@ def completed(host: Host, workflow_id: str) -> tuple[str, Events]:
     run_id = host.create(workflow_id)
     await_status(host, run_id, "completed")
     return run_id, host.log(run_id)
+
+
+def program(host: Host, *entries: dict[str, Any]) -> None:
+    """What the scripted provider answers to the node of the envelope workflows."""
+    answer = host.call("POST", f"{TEST}/mock-ai/program", {"nodeId": "structured-call", "program": entries})
+    assert answer.status == 200, answer.body
 
 
 def triples(events: Iterable[dict[str, Any]]) -> list[tuple[str, str | None, Any]]:
@@ -192,3 +199,18 @@ def test_a_replay_of_a_conversation_has_its_channel(host: Host) -> None:
     assert len(channels["conversation"]) >= 3
     assert own["channels"] == channels
     assert triples(host.log(replay)) == triples(events)
+
+
+@pytest.mark.rule("replay-05")
+def test_a_replay_of_a_model_call_has_the_recorded_envelope_and_calls_no_model(host: Host) -> None:
+    """The host does not advertise `replayDeterminism`, because its replays cannot be refused by a model."""
+    refusal = {"stopReason": "safety", "refusalText": "I will not do that."}
+    program(host, {"content": '{"valid": true}'}, refusal)
+    source, events = completed(host, "conformance-envelope-refusal")
+    replay = forked(host, source, {"mode": "replay"})
+    await_status(host, replay, "completed")
+    assert triples(host.log(replay)) == triples(events)
+    # The refusal is still there, for the next run that does call the model.
+    branch = forked(host, source, {"mode": "branch", "fromSeq": 0})
+    assert await_status(host, branch, "failed")["error"]["code"] == "envelope_refusal"
+    program(host)
