@@ -70,7 +70,9 @@ class EffectLedger(msgspec.Struct, eq=False):
         """The idempotency key of a step, or of the whole node (RFC layer 2)."""
         call = self._call
         tenant, name = self._header.owner.tenant, f"step:{step}" if step else "node"
-        return effect_key(tenant, call.run_id, call.node_id, call.visit, name)
+        effect = self._node.effects.get(EffectRef(step, self._item))
+        run_id = effect.key_run_id if effect is not None and effect.key_run_id else call.run_id
+        return effect_key(tenant, run_id, call.node_id, call.visit, name)
 
     @property
     def has_unknown_outcome(self) -> bool:

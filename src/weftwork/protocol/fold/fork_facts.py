@@ -26,11 +26,13 @@ def continue_from_past(state: RunState, fact: Fact) -> None:
         interrupt.reminders_sent = 0
         state.changed_rows.add(("interrupt", interrupt.interrupt_id))
     for node_id, node in state.nodes.items():
+        keep_effect_keys(node, payload.get("effectsRunId") or payload["sourceRunId"])
         if node.status in ("running", "retrying"):
             _move_waits(node, now, passed)
-            if node.open_children:
-                _forget_open_children(state, node)
             state.changed_rows.add(("node", node_id))
+        if node.open_children:
+            # Also of a node that waits for a person meanwhile.
+            _forget_open_children(state, node)
     if (failed := state.nodes.get(payload.get("retryNodeId", ""))) is not None:
         _forget_failures(state, failed)
     if inputs := payload.get("inputs"):
@@ -48,6 +50,14 @@ def _move_waits(node: NodeState, now: int, passed: int) -> None:
     if node.provider_wait is not None:
         wait = node.provider_wait
         node.provider_wait = msgspec.structs.replace(wait, retry_at=wait.retry_at + passed)
+
+
+def keep_effect_keys(node: NodeState, source_id: str) -> None:
+    """fork-08 (host): an effect that the source began, and whose outcome is unknown, may have happened. The branch
+    repeats it with the key of the source, so that the other side recognises it."""
+    for effect in node.effects.values():
+        if effect.status == "open" and not effect.key_run_id:
+            effect.key_run_id = source_id
 
 
 def _forget_open_children(state: RunState, node: NodeState) -> None:

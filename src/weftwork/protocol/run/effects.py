@@ -51,6 +51,8 @@ class EffectState(msgspec.Struct):
     output: Any = None
     error: dict[str, Any] | None = None
     recorded_at: int = 0
+    key_run_id: str = ""
+    """In a branch, the run that began the effect, if its outcome was unknown at the fork point. Its key stays."""
 
 
 def effect_key(tenant: str, run_id: str, node_id: str, ordinal: int, provider_key: str) -> str:

@@ -67,6 +67,8 @@ class RunForked(Payload, frozen=True):
     """The inputs that replace those of the source."""
     retry_node_id: str | UnsetType = UNSET
     """The failed node that the branch runs again."""
+    effects_run_id: str | UnsetType = UNSET
+    """The run that began the effects in the log of the source, if the source is a replay."""
 
 
 class RunPaused(Payload, frozen=True):

@@ -275,6 +275,7 @@ class Forks(msgspec.Struct, eq=False):
                 iso(past_ended_at),
                 request.inputs or UNSET,
                 header.fork.retry or UNSET if header.fork is not None else UNSET,
+                (source.header.fork.acts_as if source.header.fork is not None else "") or UNSET,
             )
             untrusted = bool(request.inputs) and is_untrusted_boundary(header.configurable)
             builder.add((Draft.of(forked, content_trust=UNTRUSTED if untrusted else None),))
