@@ -110,6 +110,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """After the first one, on each host."""
     first_looks: int = 3
     """How many hosts look at it."""
+    fork_events: int = 10_000
+    """Of the runs that are forked."""
+    forks: int = 30
+    """How often each of them is forked, in each way."""
     tenant_seconds: float = 8.0
     """How long the creates of tenants are measured, each time."""
     hostile_seconds: float = 2.0
@@ -173,6 +177,8 @@ QUICK: Final = Plan(
     look_events=2_000,
     looks=10,
     first_looks=1,
+    fork_events=500,
+    forks=2,
     tenant_seconds=0.4,
     hostile_seconds=0.1,
     hostile_bodies=5,

@@ -36,6 +36,7 @@ WIDTH = 100
 CLI_PAGES = {
     "cli-run": ("run", "events"),
     "cli-runs": ("runs",),
+    "cli-time-travel": ("runs fork", "runs import", "runs replay", "runs retry"),
     "cli-eval": ("eval",),
     "cli-bundle": ("bundle",),
     "cli-diff": ("diff",),
@@ -49,6 +50,9 @@ CLI_PAGES = {
     "cli-surface": ("surface",),
 }
 """Commands whose help is on a separate page, by the name of the generated part."""
+
+FORK_OPERATIONS = ("forkRun", "retryRun", "importRun", "diffRunOutcome")
+"""Operations whose parameters are on the page of forks."""
 
 SETTINGS_TEXT = {
     "host": "Address to listen on.",
@@ -263,10 +267,23 @@ def run_errors() -> str:
 def cli(names: Iterable[str] = ()) -> str:
     """The help of these commands; without names, of all commands that have no separate page."""
     root = _context(command, "weftwork", None)
-    elsewhere = {name for names in CLI_PAGES.values() for name in names}
+    names = tuple(names)
+    elsewhere = {name for each in CLI_PAGES.values() for name in each} - {*names}
     rest = [name for name in command.list_commands(root) if name not in elsewhere]
     first = () if names else (_help(root),)
-    return "\n".join([*first, *(text for name in names or rest for text in _helps(command.commands[name], name, root))])
+    return "\n".join([*first, *(text for name in names or rest for text in _helps_of(name, root, elsewhere))])
+
+
+def _helps_of(path: str, root: click.Context, elsewhere: set[str]) -> Iterable[str]:
+    """The help of the command at this path, such as `runs fork`."""
+    one, context = command, root
+    *groups, name = path.split()
+    for group in groups:
+        assert isinstance(one, click.Group)
+        one = one.commands[group]
+        context = _context(one, group, context)
+    assert isinstance(one, click.Group)
+    return _helps(one.commands[name], name, context, elsewhere)
 
 
 def _context(one: click.Command, name: str, parent: click.Context | None) -> click.Context:
@@ -279,13 +296,13 @@ def _help(context: click.Context) -> str:
     return f"## {context.command_path}\n\n```text\n{context.get_help()}\n```\n"
 
 
-def _helps(one: click.Command, name: str, parent: click.Context) -> Iterable[str]:
+def _helps(one: click.Command, name: str, parent: click.Context, elsewhere: set[str]) -> Iterable[str]:
     context = _context(one, name, parent)
     yield _help(context)
     if isinstance(one, click.Group):
         for child in one.list_commands(context):
-            if not one.commands[child].hidden:
-                yield from _helps(one.commands[child], child, context)
+            if not one.commands[child].hidden and f"{name} {child}" not in elsewhere:
+                yield from _helps(one.commands[child], child, context, elsewhere)
 
 
 def nodes() -> str:
@@ -348,6 +365,8 @@ def parameters(page: str) -> str:
 def _page_of(route: Route) -> str:
     if route.test_only:
         return "test-endpoints"
+    if route.operation_id in FORK_OPERATIONS:
+        return "forks"
     return "assets" if route in ASSET_ROUTES else "surfaces" if route in SURFACE_ROUTES else "parameters"
 
 
@@ -388,6 +407,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "test-endpoints": partial(parameters, "test-endpoints"),
     "asset-parameters": partial(parameters, "assets"),
     "surface-parameters": partial(parameters, "surfaces"),
+    "fork-parameters": partial(parameters, "forks"),
     "scopes": scopes,
     "unoffered": unoffered,
     "trigger-rules": trigger_rules,

@@ -9,6 +9,7 @@ from typing import Final
 from bench.costs.asset_cost import asset_costs, image_run_costs
 from bench.costs.child_run_cost import child_run_costs, tree_cancel_costs, waiting_parent_costs
 from bench.costs.fetch_cost import fetch_costs
+from bench.costs.fork_cost import fork_costs
 from bench.costs.gate_cost import gate_costs
 from bench.costs.graph_cost import map_costs, node_costs, registration_costs
 from bench.costs.hostile_cost import hostile_costs
@@ -120,6 +121,7 @@ PARTS: Final[dict[str, Callable[[Plan, Path, Progress], dict[str, float]]]] = {
     "media": image_run_costs,
     "restart": restart_costs,
     "lookback": lookback_costs,
+    "forks": fork_costs,
     "tenants": tenant_costs,
     "hostile": hostile_costs,
 }

@@ -44,7 +44,7 @@ def lookback_costs(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict
     for _ in range(plan.first_looks):
         with weftwork(folder) as host:
             host.wait()
-            last = _last_sequence(host, run_id, plan.look_events)
+            last = last_sequence(host, run_id, plan.look_events)
             firsts.append(_look(host, run_id, last - 1))
             times += [_look(host, run_id, dice.randint(0, last)) for _ in range(plan.looks)]
     found = {
@@ -59,7 +59,7 @@ def lookback_costs(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict
     return found
 
 
-def _last_sequence(host: Host, run_id: str, least: int) -> int:
+def last_sequence(host: Host, run_id: str, least: int) -> int:
     """That of a run that has ended, with at least so many events."""
     page: dict[str, Any] = {"lastEventSeq": least - 1, "isComplete": False}
     while not page["isComplete"]:

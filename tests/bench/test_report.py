@@ -72,6 +72,18 @@ def test_targets_that_are_met() -> None:
     ({"cpu_flat": 0.8}, "CPU time of runs 18,000 to 20,000 compared with runs 500 to 2,500"),
     ({"event_cost_ratio": 1.6}, "CPU time per event in a run of 20,000 events compared with runs of 200"),
     ({"lookback_p99_ms": 200.1}, "State of a run of 200,000 events after any of them, p99 of random ones"),
+    (
+        {"fork_branch_p99_ms": 300.1},
+        "Forking a run of 10,000 events, p99, maximum of a branch at its last event and a replay",
+    ),
+    (
+        {"fork_replay_p99_ms": 300.1},
+        "Forking a run of 10,000 events, p99, maximum of a branch at its last event and a replay",
+    ),
+    (
+        {"replay_events_per_s": 19_999.0},
+        "Events per second of a replay of 10,000 events of nodes that do nothing",
+    ),
     ({"after_10000_mib": 90.0}, "Memory growth over 10,000 runs"),
     ({"idle_mib": 81.0}, "Memory when idle"),
     ({"startup_ms": 801.0}, "Start to first response"),

@@ -25,7 +25,10 @@ from weftwork.wiring.node_types import builtin_node_types
 
 SOURCE = ROOT / "src" / "weftwork"
 CLI_PAGES = tuple(
-    f"cli-{name}" for name in "run runs eval bundle diff assets answer keys workflows models envelope surface".split()
+    f"cli-{name}"
+    for name in (
+        "run runs time-travel eval bundle diff history assets answer keys workflows models envelope surface".split()
+    )
 )
 
 
@@ -88,7 +91,8 @@ def test_node_types() -> None:
 
 def test_operations_parameters_and_scopes() -> None:
     text = page("reference/http.md")
-    details = "".join(page(f"reference/{name}.md") for name in ("parameters", "test-endpoints", "assets", "surfaces"))
+    names = ("parameters", "test-endpoints", "assets", "surfaces", "forks")
+    details = "".join(page(f"reference/{name}.md") for name in names)
     assert not missing([route.operation_id for route in ROUTES], text)
     assert not missing([route.operation_id for route in ROUTES], details)
     assert not missing([param.name for route in ROUTES for param in route.params], details)

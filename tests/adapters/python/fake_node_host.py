@@ -105,6 +105,9 @@ class FakeNodeHost:
     def untrusted(self) -> bool:
         return self.distrusts > 0
 
+    def check_may_request(self) -> None:
+        """It is no replay, so requests may be sent."""
+
     def mark_untrusted(self) -> None:
         self.distrusts += 1
 

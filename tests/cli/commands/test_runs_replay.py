@@ -105,8 +105,12 @@ def test_a_number_behind_the_end_is_the_last_event(host: Host, run_id: str) -> N
     assert sequences(replay(host, run_id, "99999\n", "--step").stdout) == [0, last]
 
 
-def test_without_a_mode_the_command_says_what_to_add(host: Host, run_id: str) -> None:
-    assert "add --step" in replay(host, run_id, "", code=2).stderr
+def test_without_step_the_command_starts_a_replay(host: Host, run_id: str) -> None:
+    new = replay(host, run_id, "").stdout.strip()
+    env = {"WEFTWORK_URL": host.address, "WEFTWORK_KEY": KEY}
+    forked = json.loads(CliRunner().invoke(main, ["runs", "show", new, "--json"], env=env).stdout)["forkedFrom"]
+    assert forked == {"runId": run_id, "fromSeq": 0, "mode": "replay"}
+    assert "leave out --follow" in replay(host, run_id, "", "--step", "--follow", code=2).stderr
 
 
 def test_keys_of_a_terminal_go_both_ways(host: Host, run_id: str) -> None:

@@ -32,16 +32,13 @@ COVERED = frozenset(
     aiproviders-input-shape callai-multimodal media-url-inline-cap
     a2ui-surface-shape a2ui-surface-degrades a2ui-surface-version-refusal a2ui-surface-replay
     a2ui-untrusted-blocks-approval a2ui-surface-delta-transport
+    replay-fork replay-fork-arbitrary replayDeterminism conversationReplayDeterminism
     safefetch-behavior test-seam-unauthenticated redaction provider-usage replay-llm-cache-key-portable
     """.split()
 )
 NOT_ADVERTISED = {
-    "replay-fork": "replay",
-    "replay-fork-arbitrary": "replay",
-    "replayDeterminism": "replay",
-    "conversationReplayDeterminism": "replay",
-    "replay-divergence-at-refusal": "replay",
-    "replay-observable-sequence-determinism": "replay",
+    "replay-divergence-at-refusal": "multiAgent.executionModel.replayDeterminism",
+    "replay-observable-sequence-determinism": "multiAgent.executionModel.replayDeterminism",
     "version-fold": "testing.forceEngineVersionRange",
     "webhook-signed-delivery": "webhooks",
     "prompt-prefix-cache": "aiProviders.promptPrefixCache",

@@ -395,6 +395,49 @@ async def test_packed_media_are_bounded_and_have_their_digest() -> None:
     assert (fault.code, fault.status) == ("payload_too_large", 413)
 
 
+@pytest.mark.rule("imp-06", "imp-07")
+@fails_without(bundle_import, "safe_file_name", lambda name: name, errors=(ClientFault,))
+async def test_a_short_url_of_packed_media_cannot_make_a_small_bundle_a_large_run() -> None:
+    clock_ids = EngineHarness()
+    limits = Limits(max_run_log_bytes=1_000_000)
+    bench = EngineHarness(blobs=MemoryBlobs(clock_ids.clock, clock_ids.ids), limits=limits)
+    await bench.open()
+    short = "u" * 16
+    often = await exported()
+    often["events"][0]["payload"]["inputs"] = {"name": short * 20_000}
+    fault = await refusal(bench, {**often, "media": [media_item(short, name="p.png")]})
+    assert (fault.code, fault.status, (fault.details or {})["pointer"]) == ("payload_too_large", 413, "/media")
+    few = await exported(inputs={"name": f"{short} {short}"})
+    data = encode({**few, "media": [media_item(short, name="n" * 1_000_000)]})
+    outcome = await importer(bench).import_run(CALLER, data)
+    events = await bench.events(CALLER.run(outcome.run_id))
+    assert sum(event.size for event in events) < 20_000
+
+
+@pytest.mark.rule("imp-07")
+async def test_the_new_url_of_packed_media_is_not_searched_for_the_others() -> None:
+    clock_ids = EngineHarness()
+    bench = EngineHarness(blobs=MemoryBlobs(clock_ids.clock, clock_ids.ids))
+    await bench.open()
+    first = "https://there.example/one"
+    # The beginning of each URL of this host.
+    inner = bench.assets.base + bench.assets.prefixes[0]
+    bundle = await exported(inputs={"name": f"{first} {inner}"})
+    bundle["media"] = [media_item(first), media_item(inner, PICTURE + b"2")]
+    key = await imported(bench, bundle)
+    rows = (await bench.stored_run(key)).rows
+    name = json.loads(next(row.value for row in rows if (row.kind, row.name) == ("variable", "name")))
+    for url, data in zip(name.split(), (PICTURE, PICTURE + b"2"), strict=True):
+        _, asset = await bench.assets.open_token(url.removeprefix(inner))
+        assert await bench.assets.read(asset) == data
+
+
+@pytest.mark.rule("imp-06")
+def test_a_replaced_url_is_not_replaced_again() -> None:
+    pairs = [("ab", "b"), ("b", "(ab)")]
+    assert bundle_import.replace_texts("ab b abb", pairs) == "b (ab) b(ab)"
+
+
 SECRET_FLOW = workflow([node("a")], variables=[variable("name", sensitive=True)])
 
 

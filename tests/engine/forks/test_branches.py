@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from tests.harness.child_workflows import GATED, SUB_WORKFLOW, child_keys, start_run
 from tests.harness.definitions import edge, example_count, node, variable, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, settle, until
+from tests.harness.engine_harness import CALLER, EngineHarness, fault_of, settle, until
 from tests.simulation.random_workflows import FLAKY, INPUTS, random_workflow
 from weftwork.engine.api.lineage.forks import Forks
+from weftwork.protocol.limits import Limits
 from weftwork.protocol.run.header import RunKey
 
 CHAIN = workflow([node("a", "test.gate"), node("b", "test.gate")], [edge("a", "b")])
@@ -51,6 +52,26 @@ async def test_a_branch_from_any_event_keeps_its_prefix_and_ends_as_its_source(s
         assert (projection.status, projection.outputs) == (ended.status, ended.outputs), from_seq
     assert await shape(bench, source) == whole
     await bench.crash()
+
+
+@pytest.mark.rule("fork-03")
+async def test_inputs_are_checked_with_the_hidden_values_of_the_source() -> None:
+    variables = [variable("pin", "number", sensitive=True, required=True), variable("n", "number")]
+    bench, source = await EngineHarness().with_ended_run(
+        workflow([node("a")], [], variables), inputs={"pin": 1, "n": 1}
+    )
+    assert (await ended_with(bench, await fork(bench, source, 1, inputs={"n": 2})))[0] == "completed"
+    assert (await ended_with(bench, await fork(bench, source, 0, inputs={"n": 2})))[0] == "completed"
+
+
+@pytest.mark.rule("size-03")
+async def test_a_branch_counts_at_least_what_it_copies_for_the_quota() -> None:
+    # Nearly all bytes are in the first event.
+    document = workflow([node("a"), node("b")], [edge("a", "b")], [variable("v")])
+    bench = EngineHarness(limits=Limits(max_log_bytes_per_tenant=200_000))
+    bench, source = await bench.with_ended_run(document, inputs={"v": "x y " * 12_500})
+    fault = await fault_of(fork(bench, source, 1))
+    assert (fault.code, fault.status) == ("tenant_quota_exceeded", 409)
 
 
 async def ended_with(bench: EngineHarness, key: RunKey) -> tuple[str, Any]:

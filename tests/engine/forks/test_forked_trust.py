@@ -88,7 +88,8 @@ async def test_an_untrusted_source_has_untrusted_branches_whatever_the_overlay_s
     await check_gate(bench, source)
     types = await bench.event_types(source)
     asked = types.index("node.suspended")
-    for overlay in ({}, {"configurable": {"trustBoundary": "trusted"}}, {"inputs": {"a": [UNTRUSTED_WORD]}}):
+    overlays: list[dict[str, Any]] = [{}, {"configurable": {"trustBoundary": "trusted"}}]
+    for overlay in (*overlays, {"inputs": {"a": [UNTRUSTED_WORD]}}):
         for from_seq in range(asked + 2):
             branch = await fork(bench, source, from_seq, **overlay)
             await check_gate(bench, branch)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.engine.forks.test_branches import ended_with
+from tests.harness.cases import fails_without
 from tests.harness.child_workflows import SUB_WORKFLOW, start_run
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, fault_of, settle
@@ -12,6 +13,8 @@ from tests.harness.external_system import effect_node_type
 from weftwork.engine.api.lineage.forks import Forks
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType
+from weftwork.protocol.replay import fork_points
+from weftwork.protocol.replay.fork_points import ChildEffect, RetryPoint
 from weftwork.protocol.run.header import RunKey
 
 
@@ -124,11 +127,71 @@ async def test_the_retry_of_a_child_is_that_of_its_parent() -> None:
     assert await bench.status(source) == "failed"
     (failed,) = await bench.store.child_runs.children(source, None, 10)
     till.is_broken = False
-    again = await retry(bench, failed.header.key)
+    again = await retry(bench, failed.header.key, repeatEffects=True)
     header = (await bench.stored_run(again)).header
     assert header.fork is not None
     assert header.fork.run_id == source.run_id
     assert (await ended_with(bench, again))[0] == "completed"
+
+
+TWICE = workflow([node("sub", SUB_WORKFLOW, config={"workflowId": "child"}), node("b", "test.bad")], [edge("sub", "b")])
+
+
+@pytest.mark.rule("retry-03")
+@fails_without(fork_points, "_is_restarted", lambda *given: False)
+async def test_effects_of_child_runs_that_a_retry_starts_again_are_refused() -> None:
+    till = Till()
+    inner = workflow([node("till", "test.till")], id="inner")
+    child = workflow([node("call", SUB_WORKFLOW, config={"workflowId": "inner"})], id="child")
+    parent = workflow([node("sub", SUB_WORKFLOW, config={"workflowId": "child"})], id="parent")
+    bench, source = await start_run(parent, child, inner, bench=EngineHarness(*till.types()))
+    await bench.run_to_end(source)
+    (failed,) = await bench.store.child_runs.children(source, None, 10)
+    (paying,) = await bench.store.child_runs.children(failed.header.key, None, 10)
+    fault = await fault_of(retry(bench, source))
+    assert (fault.code, fault.status) == ("conflict", 409)
+    named = {"nodeId": "sub", "childRunId": paying.header.run_id, "step": "pay"}
+    assert (fault.details or {})["repeatedEffects"] == [named]
+    assert till.payments == 1
+
+
+@pytest.mark.rule("retry-03")
+async def test_only_child_runs_that_start_again_and_have_effects_are_refused() -> None:
+    till = Till()
+    till.is_broken = False
+
+    async def fail(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        return Failed("bad", "It failed.", retryable=False)
+
+    bench = EngineHarness(*till.types(), effect_node_type("test.bad", fail))
+    child = workflow([node("till", "test.till")], id="child")
+    bench, source = await start_run(TWICE, child, bench=bench)
+    await bench.run_to_end(source)
+    # The child has completed before the fork point, so it is kept.
+    await bench.run_to_end(await retry(bench, source))
+    assert till.payments == 1
+    assert (await fault_of(retry(bench, source, fromNodeId="sub"))).code == "conflict"
+    again = await retry(bench, source, fromNodeId="sub", repeatEffects=True)
+    await bench.run_to_end(again)
+    assert till.payments == 2
+    quiet = workflow([node("call", SUB_WORKFLOW, config={"workflowId": "still"}), node("b", "test.bad")], id="quiet")
+    other, key = await start_run(
+        quiet, workflow([node("q")], id="still"), bench=EngineHarness(effect_node_type("test.bad", fail))
+    )
+    await other.run_to_end(key)
+    assert (await other.stored_run(await retry(other, key, fromNodeId="call"))).header.fork is not None
+
+
+@pytest.mark.rule("retry-03")
+async def test_a_child_run_that_was_deleted_counts_as_an_effect() -> None:
+    till = Till()
+    child = workflow([node("till", "test.till")], id="child")
+    parent = workflow([node("call", SUB_WORKFLOW, config={"workflowId": "child"})], id="parent")
+    bench, source = await start_run(parent, child, bench=EngineHarness(*till.types()))
+    await bench.run_to_end(source)
+    point = RetryPoint(5, "call", restarted=(("call", "run_gone"),))
+    found = await Forks(bench.runtime, bench.catalog, bench.executor)._effects_of_children(source, point)
+    assert found == [ChildEffect("call", "run_gone")]
 
 
 @pytest.mark.rule("retry-02")

@@ -40,6 +40,7 @@ from weftwork.protocol.privacy import credential_patterns, credential_redaction,
 from weftwork.protocol.privacy.questions import QuestionMatcher
 from weftwork.protocol.privacy.secret_matcher import HoldBack, SecretMatcher, redact_value, replace_literals
 from weftwork.protocol.review import bundle_media
+from weftwork.protocol.review.bundle_import import replace_texts
 from weftwork.protocol.spelling import did_you_mean
 from weftwork.protocol.surfaces import a2ui
 from weftwork.protocol.surfaces.a2ui import markdown as a2ui_markdown
@@ -569,6 +570,14 @@ CASES: tuple[Case, ...] = (
         "b",
     ),
     case(
+        "protocol/review/bundle_import.py:replace_texts",
+        lambda given: replace_texts(given, [("a" * (len(given) // 2) + "x", "1"), ("aab", "2"), ("ba", "3")]),
+        "a",
+        "aab",
+        "ba",
+        "b",
+    ),
+    case(
         """protocol/privacy/redaction.py:_hide_places protocol/privacy/redaction.py:_ancestors
         protocol/privacy/redaction.py:Redactor._hide""",
         _hide,
@@ -780,6 +789,7 @@ NOT_MEASURED: dict[str, str] = {
     "cli/client/options.py:suggest_kinds": _ITEMS,
     "cli/client/options.py:suggest_statuses": _ITEMS,
     "cli/client/run_ids.py:match_prefix": _ITEMS,
+    "cli/client/run_selection.py:branched_runs": _ITEMS,
     "cli/client/run_selection.py:select_runs": _ITEMS,
     "cli/client/transport.py:Transport._read": _BUFFER,
     "cli/commands/review/bundle.py:open_bundle": _ITEMS,

@@ -26,7 +26,7 @@ from weftwork.cli.console.units import count_of, format_elapsed, format_recent_t
 from weftwork.cli.follow.event_steps import EventSteps, print_steps, step_by_keys, step_by_lines
 from weftwork.cli.follow.run_views import JsonTreeView, LineTreeView, LiveTreeView, RunTreeView, print_tree
 from weftwork.cli.follow.run_watch import MAX_RUNS, RunEventsWatch, known_children, node_times, read_history
-from weftwork.cli.forks.fork import fork
+from weftwork.cli.forks.fork import fork, request_fork, say_fork
 from weftwork.cli.forks.retry import retry
 from weftwork.cli.imports.import_run import import_run
 from weftwork.cli.render.run_details import earlier_run_lines, is_set_aside, run_detail_lines
@@ -177,8 +177,8 @@ _reason = click.option("--reason", metavar="TEXT", help="Reason to record in the
 def runs() -> None:
     """List, show, replay, control, fork, retry, import and prune runs.
 
-    All commands except import, prune, retry, tree and show --at work with any OpenWOP host. Commands are idempotent and
-    can be repeated.
+    All commands except import, prune, retry, tree and show --at work with any OpenWOP host. Each fork, retry, replay
+    and import makes a new run; all other commands can be repeated without a further effect.
     """
 
 
@@ -314,24 +314,35 @@ def _show_at(client: Client, as_json: bool, run_id: str, sequence: int) -> None:
 
 @runs.command()
 @_run
-@click.option("--step", is_flag=True, help="Go through the events one at a time, in both directions.")
+@click.option("--step", is_flag=True, help="Start nothing: go through the events one at a time, in both directions.")
+@click.option("--follow", is_flag=True, help="Follow the replay to its end. Without it, only its run id is printed.")
 @client_options
-def replay(client: Client, as_json: bool, run_id: str, step: bool) -> None:
-    """Go through the events of a run, with the variables that each one changed.
+def replay(client: Client, as_json: bool, run_id: str, step: bool, follow: bool) -> None:
+    """Repeat a run as a new run that calls nothing; with --step, go through its events.
 
-    On a terminal, keys move through the run: n, space or the right arrow to the next event, p or the left arrow to the
-    previous one, g or home to the first, G or end to the last, a number and enter to the event with that sequence, q
-    to quit. If standard input is not a terminal, each of its lines is one of n, p, g, G, a number, and q. With --json
-    every event is printed as one line of JSON, with its changes. Nothing is executed, and the run is not changed.
+    The new run is that of `weftwork runs fork RUN --replay`: it uses recorded answers and effects again, and records
+    the first difference as replay.diverged.
+
+    --step shows each event with the variables that it changed. On a terminal, keys move through the run: n, space
+    or the right arrow to the next event, p or the left arrow to the previous one, g or home to the first, G or end
+    to the last, a number and enter to the event with that sequence, q to quit. If standard input is not a terminal,
+    each of its lines is one of n, p, g, G, a number, and q. With --json every event is printed as one line of JSON,
+    with its changes. Nothing is executed, and the run is not changed.
 
     \b
     Examples:
+      weftwork runs replay 01m7f5zzhp2z8y1fpzhf93nsbb --follow
       weftwork runs replay 01m7f5zzhp2z8y1fpzhf93nsbb --step
       weftwork runs replay 01m7f5zzhp2z8y1fpzhf93nsbb --step --json
     """
+    if step and follow:
+        raise click.UsageError("--step starts no run that could be followed; leave out --follow.")
+    run_id = complete_run_id(client, run_id)
     if not step:
-        raise click.UsageError("add --step to go through the events of the run one at a time.")
-    steps = EventSteps(client, complete_run_id(client, run_id))
+        body: dict[str, Any] = {"mode": "replay", "fromSeq": 0}
+        say_fork(client, request_fork(client, "forkRun", run_id, body), as_json, follow)
+        return
+    steps = EventSteps(client, run_id)
     if as_json:
         print_steps(steps)
     elif sys.stdin.isatty():

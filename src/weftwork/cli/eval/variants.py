@@ -6,13 +6,13 @@ from typing import Any, Final
 import click
 import msgspec
 
+from weftwork.cli.client.run_selection import TAG_PREFIX
 from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.option_values import read_file
 from weftwork.cli.console.text import clean
 
 RECORDED: Final = "recorded"
 """The name of the column with the recorded runs themselves."""
-TAG_PREFIX: Final = "eval:"
 MAX_TAGS: Final = 100
 _MAX_SHOWN: Final = 24
 

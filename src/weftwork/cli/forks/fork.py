@@ -66,7 +66,10 @@ def fork(
     if replay and overlay:
         raise click.UsageError("--replay reaches what was recorded; leave out --set, --model and --configurable.")
     if not replay and from_seq is None:
-        raise click.UsageError("--at is missing: the first event that the fork does not share with RUN.")
+        raise click.UsageError(
+            "--at is missing: the first event that the fork does not share with RUN. `weftwork events RUN` shows the "
+            "sequences of the events."
+        )
     run_id = complete_run_id(client, run_id)
     body: dict[str, Any] = {"mode": "replay" if replay else "branch", "fromSeq": from_seq or 0}
     if overlay:

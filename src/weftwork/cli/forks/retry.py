@@ -10,7 +10,7 @@ from weftwork.cli.client.errors import RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options, suggest_runs, suggest_workflows
 from weftwork.cli.client.run_ids import complete_run_id
-from weftwork.cli.client.run_selection import select_runs
+from weftwork.cli.client.run_selection import branched_runs, select_runs
 from weftwork.cli.console.documents import objects
 from weftwork.cli.console.text import clean, say, say_json
 from weftwork.cli.console.units import count_of, parse_duration
@@ -32,7 +32,9 @@ _PROGRESS_SECONDS: Final = 10.0
     help="Replace a run option. Repeatable.",
 )
 @click.option(
-    "--repeat-effects", is_flag=True, help="Allow effects that happened after the fork point to happen again."
+    "--repeat-effects",
+    is_flag=True,
+    help="Allow effects after the fork point, and of child runs that start again, to happen twice.",
 )
 @click.option(
     "--status",
@@ -69,7 +71,8 @@ def retry(
 
     Requires a weftwork host. RUN stays failed, and the retry is linked to it. Recorded results of the failed node are
     used again. If the outcome of an effect is unknown, the retry asks a person first. The retry of a child run is that
-    of its parent.
+    of its parent, which starts the child again: if effects of the child would happen twice, the host refuses the retry
+    and names them. With --status, runs that have a branch already, such as a retry, are left out.
 
     \b
     Examples:
@@ -77,7 +80,9 @@ def retry(
       weftwork runs retry 01m7f5zzhp2z8y1fpzhf93nsbb --from extract --model local/large
       weftwork runs retry --status failed --workflow order --since 2d --dry-run
     """
-    if bool(run_ids) is bool(statuses):
+    if run_ids and statuses:
+        raise click.UsageError("name the runs to retry or select them with --status, but not both.")
+    if not run_ids and not statuses:
         raise click.UsageError("name the runs to retry, or select them with --status failed.")
     if not statuses and (workflow is not None or since is not None or dry_run):
         raise click.UsageError("--workflow, --since and --dry-run need --status.")
@@ -91,7 +96,7 @@ def retry(
     if repeat_effects:
         body["repeatEffects"] = True
     if statuses:
-        run_ids = select_runs(client, statuses, workflow, since)
+        run_ids = _select_unretried(client, statuses, workflow, since)
         if dry_run or not run_ids:
             _say_selected(run_ids, as_json, dry_run)
             return
@@ -103,15 +108,32 @@ def retry(
     _retry_all(client, [complete_run_id(client, each) for each in run_ids] if not statuses else run_ids, body, as_json)
 
 
+def _select_unretried(
+    client: Client, statuses: tuple[str, ...], workflow: str | None, since: int | None
+) -> tuple[str, ...]:
+    """The runs that match and have no branch yet. Effects after the failure would happen once more in each retry."""
+    selected = select_runs(client, statuses, workflow, since)
+    branched = branched_runs(client, workflow, since) if selected else frozenset[str]()
+    found = tuple([each for each in selected if each not in branched])
+    if count := len(selected) - len(found):
+        text = "a run was left out because it has a branch already" if count == 1 else ""
+        text = text or f"{count:,} runs were left out because they have branches already"
+        say(f"{text}, such as a retry; name a run to retry it again.", err=True)
+    return found
+
+
 def _retry_one(client: Client, run_id: str, body: dict[str, Any]) -> dict[str, Any]:
     try:
         return request_fork(client, "retryRun", run_id, body)
     except RequestRefused as refused:
         for effect in objects(refused.details.get("repeatedEffects")):
-            step = f", step {clean(effect['step'])}" if effect.get("step") else ""
-            say(f"would happen again: node {clean(str(effect.get('nodeId')))}{step}", err=True)
+            step = f", step {clean(str(effect['step']))}" if effect.get("step") else ""
+            child = f", in the child run {clean(str(effect['childRunId']))}" if effect.get("childRunId") else ""
+            say(f"would happen again: node {clean(str(effect.get('nodeId')))}{child}{step}", err=True)
         if refused.details.get("repeatedEffects"):
             say("--repeat-effects allows it.", err=True)
+        elif "runStatus" in refused.details and "fromNodeId" not in body:
+            say("--from NODE runs a part of a completed run again.", err=True)
         raise
 
 

@@ -86,8 +86,10 @@ def _send(client: Client, as_json: bool, upload: Upload) -> None:
     if as_json:
         say_json(answer)
         return
-    say(f"{clean(run_id)}{_counts(as_object(answer))}")
-    say(f"the run is read-only; show it with `weftwork runs show {clean(run_id)}`", err=True)
+    # Only the id, as from other commands that make a run, so that scripts can use it.
+    say(clean(run_id))
+    advice = f"show it with `weftwork runs show {clean(run_id)}`"
+    say(f"imported{_counts(as_object(answer))}; the run is read-only; {advice}", err=True)
 
 
 def _counts(answer: dict[str, Any]) -> str:

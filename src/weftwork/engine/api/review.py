@@ -328,9 +328,10 @@ class LookBack:
             return EarlierRun(stored, tuple(children))
         if (fault := refusal_of(stored.projection)) is not None:
             raise fault
-        await check_replayable(self._runtime, self._catalog, stored.header, stored.projection.last_sequence)
-        plan = await self._plan(stored)
         async with self._slots:
+            # Folds the whole log of an imported run.
+            await check_replayable(self._runtime, self._catalog, stored.header, stored.projection.last_sequence)
+            plan = await self._plan(stored)
             try:
                 state = await self._states.state_after(stored.header, plan, sequence)
             except RunTooLarge as reason:

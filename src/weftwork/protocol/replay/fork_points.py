@@ -33,7 +33,9 @@ ANSWER_CODES: Final = frozenset({"interrupt_rejected", "interrupt_timeout"})
 MAX_NAMED_EFFECTS: Final = 20
 
 
-_READ_TYPES: Final = frozenset({"run.failed", "node.failed", events.EFFECT_CLAIMED})
+_READ_TYPES: Final = frozenset(
+    {"run.failed", "node.failed", events.EFFECT_CLAIMED, events.CHILD_STARTED, events.CHILD_ENDED}
+)
 """The types of events whose payload decides about a retry."""
 
 
@@ -48,6 +50,12 @@ class LogEntry(msgspec.Struct, frozen=True):
     """Of an effect."""
     code: str = ""
     """Of a failure of a node."""
+    child_run_id: str = ""
+    """Of the start and the end of a child run."""
+    is_awaited: bool = False
+    """Of the start of a child run."""
+    child_status: str = ""
+    """Of the end of a child run."""
 
 
 def log_entry(event: Event) -> LogEntry:
@@ -59,6 +67,12 @@ def log_entry(event: Event) -> LogEntry:
         return LogEntry(event.sequence, event.type, event.node_id, code=payload["error"]["code"])
     if event.type == "run.failed":
         return LogEntry(event.sequence, event.type, payload.get("failedNodeId"))
+    if event.type == events.CHILD_STARTED:
+        child, awaited = payload["childRunId"], payload["awaited"]
+        return LogEntry(event.sequence, event.type, event.node_id, child_run_id=child, is_awaited=awaited)
+    if event.type == events.CHILD_ENDED:
+        child, status = payload["childRunId"], payload["status"]
+        return LogEntry(event.sequence, event.type, event.node_id, child_run_id=child, child_status=status)
     return LogEntry(event.sequence, event.type, event.node_id, payload.get("step", ""))
 
 
@@ -68,6 +82,17 @@ class RetryPoint(msgspec.Struct, frozen=True):
     """The node whose recorded failures are forgotten."""
     repeated: tuple[tuple[str, str], ...] = ()
     """Effects after the fork point, as node and step. They would happen again."""
+    restarted: tuple[tuple[str, str], ...] = ()
+    """Child runs that the retry starts again from their beginning, as node and run id."""
+
+
+class ChildEffect(msgspec.Struct, frozen=True):
+    """An effect of a child run that a retry starts again, or a child run whose log cannot be searched for effects."""
+
+    node_id: str
+    """The node of the retried run that started the child, or an ancestor of it."""
+    child_run_id: str
+    step: str = ""
 
 
 class RetrySearch:
@@ -81,6 +106,8 @@ class RetrySearch:
         self._answered: dict[str, int] = {}
         """The first event about the latest answer of a node."""
         self._effects: list[tuple[int, str, str]] = []
+        self._children: dict[str, tuple[LogEntry, LogEntry | None]] = {}
+        """The start and the end of each child run."""
         self._stopped: int | None = None
         self._failed_node: str | None = None
         self._ended: int | None = None
@@ -100,6 +127,10 @@ class RetrySearch:
             self._answered.setdefault(node_id, entry.sequence)
         elif kind == events.EFFECT_CLAIMED:
             self._effects.append((entry.sequence, node_id, entry.step))
+        elif kind == events.CHILD_STARTED:
+            self._children[entry.child_run_id] = (entry, None)
+        elif kind == events.CHILD_ENDED and entry.child_run_id in self._children:
+            self._children[entry.child_run_id] = (self._children[entry.child_run_id][0], entry)
         elif kind in STOP_TYPES and self._stopped is None:
             self._stopped = entry.sequence
         elif kind in events.TERMINAL_TYPES:
@@ -125,17 +156,38 @@ class RetrySearch:
 
     def _at(self, sequence: int, node_id: str | None) -> RetryPoint:
         repeated = dict.fromkeys((node, step) for at, node, step in self._effects if at >= sequence)
-        return RetryPoint(sequence, node_id, tuple(repeated))
+        restarted = [
+            (start.node_id or "", child)
+            for child, (start, end) in self._children.items()
+            if _is_restarted(sequence, node_id, start, end)
+        ]
+        return RetryPoint(sequence, node_id, tuple(repeated), tuple(restarted))
 
 
-def refuse_repeated_effects(point: RetryPoint) -> ClientFault:
-    """retry-03 (host): effects that would happen again are named, and the caller has to confirm them."""
+def _is_restarted(from_seq: int, failed_node: str | None, start: LogEntry, end: LogEntry | None) -> bool:
+    """retry-03 (host): whether a retry starts a child run again: one of after the fork point, one that is awaited and
+    had not ended there, or a failed one of the failed node."""
+    if start.sequence >= from_seq:
+        return True
+    if not start.is_awaited:
+        return False
+    if end is None or end.sequence >= from_seq:
+        return True
+    return end.child_status != "completed" and start.node_id == failed_node
+
+
+def refuse_repeated_effects(point: RetryPoint, of_children: Sequence[ChildEffect] = ()) -> ClientFault:
+    """retry-03 (host): effects that would happen again are named, and the caller has to confirm them. `of_children`:
+    those of child runs that would be started again."""
     named: list[dict[str, Any]] = [
         {"nodeId": node_id, "step": step} if step else {"nodeId": node_id} for node_id, step in point.repeated
     ]
+    for each in of_children:
+        step = {"step": each.step} if each.step else {}
+        named.append({"nodeId": each.node_id, "childRunId": each.child_run_id, **step})
     count = "an effect" if len(named) == 1 else f"{len(named)} effects"
     message = (
-        f"The retry would repeat {count} that happened after the fork point. "
+        f"The retry would repeat {count} that happened after the fork point or in a child run that it starts again. "
         "Send repeatEffects: true if that is allowed."
     )
     return ClientFault("conflict", message, {"repeatedEffects": named[:MAX_NAMED_EFFECTS]})

@@ -15,7 +15,7 @@ Sources: OpenWOP debug-bundle, RFC 0021 (trust).
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
 import msgspec
@@ -28,6 +28,7 @@ from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import is_array, is_object, map_texts
 from weftwork.protocol.limits import Limits
+from weftwork.protocol.media.asset_headers import safe_file_name
 from weftwork.protocol.media.asset_references import referenced_assets
 from weftwork.protocol.media.inline_media import decode_base64
 from weftwork.protocol.models.answers import mask_answers
@@ -89,6 +90,8 @@ class Bundle(msgspec.Struct, frozen=True):
     media: tuple[PackedMedia, ...]
     status: Status
     """The status of the run when it was exported."""
+    most_growth: int = MAX_IMPORT_BYTES
+    """Bytes by which the URLs of packed media may make the run larger."""
 
     @property
     def run(self) -> dict[str, Any]:
@@ -125,7 +128,8 @@ def read_bundle(data: bytes, limits: Limits) -> Bundle:
     if size > limits.max_run_log_bytes:
         text = f"The events have {size:,} bytes, and a run of this host at most {limits.max_run_log_bytes:,}"
         raise ClientFault("payload_too_large", f"{text} (`max_run_log_bytes`).", {"limit": limits.max_run_log_bytes})
-    return Bundle(document, tuple(events), media, status)
+    most_growth = min(MAX_IMPORT_BYTES, limits.max_run_log_bytes - size)
+    return Bundle(document, tuple(events), media, status, most_growth)
 
 
 class _Problems:
@@ -262,7 +266,11 @@ def _read_media(listed: Any) -> tuple[PackedMedia, ...]:
             raise ClientFault(
                 "payload_too_large", f"The media have more than {MAX_MEDIA_BYTES:,} bytes.", {"limit": MAX_MEDIA_BYTES}
             )
-        media.append(PackedMedia(url, media_type if is_named else "", data, name if isinstance(name, str) else ""))
+        media.append(
+            PackedMedia(
+                url, media_type if is_named else "", data, safe_file_name(name) if isinstance(name, str) else ""
+            )
+        )
     return tuple(media)
 
 
@@ -274,7 +282,7 @@ def build_run(
     It is stored as ended at the time of the import: no executor loads such a run, none of its interrupts is open, and
     retention counts from the import.
     """
-    change = _changes(urls or {})
+    change = _changes(urls or {}, bundle.most_growth)
     events = tuple([_event(run.run_id, each, change(_payload(each, run.run_id))) for each in bundle.events])
     header = _header(bundle, run, owner, now, mode, change)
     rows = tuple(_rows(bundle, events, change))
@@ -302,21 +310,44 @@ def build_run(
 Change = Callable[[Any], bytes]
 
 
-def _changes(urls: Mapping[str, str]) -> Change:
+def _changes(urls: Mapping[str, str], most_growth: int) -> Change:
     """imp-06: encodes a value with its credentials masked and the URLs of packed media replaced. A bundle of another
-    host may be less masked than the logs of this one."""
-    encoded_urls = [(url.encode(), url, new) for url, new in urls.items()]
+    host may be less masked than the logs of this one.
+
+    A new URL is never searched for the others. The sender of the bundle chose the old ones:
+    a short one that occurs often would make a small bundle a large run, so the growth of all values is limited.
+    """
+    encoded_urls = [(url.encode(), max(0, len(new) - len(url))) for url, new in urls.items()]
+    # The longest first, because a URL may contain another one.
+    longest_first = sorted(urls.items(), key=lambda each: len(each[0]), reverse=True)
+    growth = 0
+
+    def replace(text: str) -> str:
+        return replace_texts(text, longest_first)
 
     def change(value: Any) -> bytes:
+        nonlocal growth
         document = encode_stored(value)
-        found = [(url, new) for encoded, url, new in encoded_urls if encoded in document]
-        for url, new in found:
-            value = map_texts(value, lambda text, url=url, new=new: text.replace(url, new))
-        if found:
+        counts = [document.count(encoded) for encoded, _ in encoded_urls]
+        if any(counts):
+            growth += sum([count * longer for count, (_, longer) in zip(counts, encoded_urls, strict=True)])
+            if growth > most_growth:
+                message = "The URLs of the packed media occur so often that the run would be too large for this host."
+                raise ClientFault("payload_too_large", message, {"pointer": "/media"})
+            value = map_texts(value, replace)
             document = encode_stored(value)
         return encode_stored(mask_credentials(value)) if may_hold_credential(document) else document
 
     return change
+
+
+def replace_texts(text: str, pairs: Sequence[tuple[str, str]]) -> str:
+    """The text with each first member of a pair replaced by the second one, in the order of the pairs. A replacement is
+    not searched. No pattern, because one with many alternatives takes quadratic time for hostile texts."""
+    for at, (old, new) in enumerate(pairs):
+        if old in text:
+            return new.join([replace_texts(part, pairs[at + 1 :]) for part in text.split(old)])
+    return text
 
 
 def _payload(event: dict[str, Any], run_id: str) -> dict[str, Any]:

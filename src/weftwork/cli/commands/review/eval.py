@@ -12,7 +12,7 @@ import click
 
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options, suggest_runs, suggest_workflows
-from weftwork.cli.client.run_selection import select_runs
+from weftwork.cli.client.run_selection import TAG_PREFIX, select_runs
 from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.text import clean, say, say_document, say_json, say_lines
 from weftwork.cli.console.units import count_of, parse_duration
@@ -22,7 +22,7 @@ from weftwork.cli.eval.evaluation import Evaluation, read_sources
 from weftwork.cli.eval.results import Results
 from weftwork.cli.eval.results_table import table_lines
 from weftwork.cli.eval.sources import named_runs
-from weftwork.cli.eval.variants import TAG_PREFIX, parse_variants
+from weftwork.cli.eval.variants import parse_variants
 from weftwork.protocol.run.header import TERMINAL_STATUSES
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.wire.v1.paths import path_for

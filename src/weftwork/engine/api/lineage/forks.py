@@ -5,6 +5,7 @@ state at the fork point, in one commit.
 """
 
 import asyncio
+from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any, Final
 
@@ -33,7 +34,15 @@ from weftwork.protocol.media.asset_references import referenced_assets
 from weftwork.protocol.models.selection import check_selection
 from weftwork.protocol.privacy.redaction import Redactor, reveal
 from weftwork.protocol.privacy.trust import is_untrusted_boundary
-from weftwork.protocol.replay.fork_points import RetrySearch, cut_outcome, log_entry, refuse_repeated_effects
+from weftwork.protocol.replay.fork_points import (
+    ChildEffect,
+    LogEntry,
+    RetryPoint,
+    RetrySearch,
+    cut_outcome,
+    log_entry,
+    refuse_repeated_effects,
+)
 from weftwork.protocol.replay.fork_request import (
     ForkRequest,
     check_fork_point,
@@ -44,7 +53,7 @@ from weftwork.protocol.replay.fork_request import (
 )
 from weftwork.protocol.run import payloads
 from weftwork.protocol.run.batch import Batch, IdempotencyRecord
-from weftwork.protocol.run.events import UNTRUSTED, Draft
+from weftwork.protocol.run.events import CHILD_STARTED, EFFECT_CLAIMED, UNTRUSTED, Draft
 from weftwork.protocol.run.header import ForkMode, RunHeader, RunKey
 from weftwork.protocol.run.imports import check_forkable
 from weftwork.protocol.run.projection import Projection, StoredRun
@@ -53,6 +62,12 @@ from weftwork.protocol.workflow import run_options
 from weftwork.protocol.workflow.plan import Plan
 
 CUT_PAGE_EVENTS: Final = 256
+MAX_CONCURRENT_READS: Final = 4
+"""Retries whose fork point is searched for concurrently. Each reads whole logs."""
+MAX_CONCURRENT_FOLDS: Final = 4
+"""Forks whose state at the fork point is folded concurrently. Each state is in memory as a whole."""
+MAX_SEARCHED_CHILDREN: Final = 1000
+"""Child runs whose logs are searched for effects before a retry starts them again."""
 
 
 class ForkOutcome(ReplayableOutcome, frozen=True):
@@ -71,6 +86,8 @@ class Forks(msgspec.Struct, eq=False):
     _runtime: Runtime
     _catalog: WorkflowCatalog
     _executor: Executor
+    _reads: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT_READS))
+    _folds: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT_FOLDS))
 
     async def fork_run(
         self, principal: Principal, run_id: str, document: Any, key: str | None = None, traceparent: str | None = None
@@ -98,13 +115,14 @@ class Forks(msgspec.Struct, eq=False):
     ) -> ForkOutcome | SlotTaken:
         """Create a fork of a stored run at a legal fork point. `retry`: the failed node that it runs again."""
         check_forkable(source.header, request.mode)
-        await check_replayable(self._runtime, self._catalog, source.header, source.projection.last_sequence)
+        async with self._folds:
+            await check_replayable(self._runtime, self._catalog, source.header, source.projection.last_sequence)
         plan = await self._plan_of(source)
         new_id = self._runtime.ids.run_id(claim.now)
         last = source.projection.last_sequence
         unapplied = await self._cut_outcome(source, request) if not request.is_replay else ()
         header = fork_header(source.header, request, new_id, claim.now, last, traceparent, retry, unapplied)
-        self._check_options(principal, plan, header, request)
+        await self._check_options(principal, plan, source, header, request)
         check_capacity(self._executor, self._runtime.limits, principal.partition)
         outcome = ForkOutcome(
             new_id, source.header.run_id, request.from_seq, request.mode, "pending" if request.from_seq == 0 else ""
@@ -115,7 +133,8 @@ class Forks(msgspec.Struct, eq=False):
             await reserve_quota(self._runtime.tenant_logs, header, (), await self._copied_bytes(source, request))
         if request.overlay:
             header = msgspec.structs.replace(header, assets=self._assets_of(header, request.inputs))
-        header, first = await self._first_batch(source, plan, header, request, claim.now)
+        async with self._folds:
+            header, first = await self._first_batch(source, plan, header, request, claim.now)
         outcome = msgspec.structs.replace(outcome, status=first.projection.status)
         created = await self._store(header, first, claim.make_record(outcome))
         return created if created is not None else outcome
@@ -132,28 +151,57 @@ class Forks(msgspec.Struct, eq=False):
     ) -> ForkOutcome | SlotTaken:
         wanted = parse_retry(document)
         source = require_run(await self._executor.read_run(principal.run(run_id)))
+        # Before its log is read, because the events of an imported run need not be those that a retry looks for.
+        check_forkable(source.header, "branch")
         while wanted.from_node is None and (parent := source.header.parent) is not None and parent.awaited:
             stored = await self._executor.read_run(principal.run(parent.run_id))
             if stored is None:
                 break
             source = stored
         search = RetrySearch(wanted.from_node)
-        await self._search(source, search)
-        point = search.point(source.projection.status)
-        if point.repeated and not wanted.repeats_effects:
-            raise refuse_repeated_effects(point)
+        async with self._reads:
+            last = -1
+            async for entry in self._entries(source.header.key):
+                search.add(entry)
+                last = entry.sequence
+            check_read(last, source.projection.last_sequence)
+            point = search.point(source.projection.status)
+            if not wanted.repeats_effects:
+                of_children = await self._effects_of_children(source.header.key, point)
+                if point.repeated or of_children:
+                    raise refuse_repeated_effects(point, of_children)
         request = wanted.branch_from(point.from_seq)
         return await self.create(principal, source, request, claim, traceparent, point.node_id)
 
-    async def _search(self, source: StoredRun, search: RetrySearch) -> None:
-        """Read the whole log, and of each event only what decides about the retry."""
+    async def _entries(self, run: RunKey) -> AsyncIterator[LogEntry]:
+        """The whole log, and of each event only what decides about the retry."""
         last = -1
-        while page := await self._runtime.log.read(source.header.key, last, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES):
+        while page := await self._runtime.log.read(run, last, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES):
             for event in page:
-                search.add(log_entry(event))
+                yield log_entry(event)
             last = page[-1].sequence
             await asyncio.sleep(0)
-        check_read(last, source.projection.last_sequence)
+
+    async def _effects_of_children(self, run: RunKey, point: RetryPoint) -> list[ChildEffect]:
+        """retry-03 (host): the effects in the child runs that the retry starts again, and in their descendants. A child
+        that was deleted, or that is one too many to be searched, counts as an effect."""
+        effects: dict[ChildEffect, None] = {}
+        children = list(point.restarted)
+        # The loop also visits the children that it appends.
+        for count, (node_id, child) in enumerate(children):
+            is_searched = False
+            if count < MAX_SEARCHED_CHILDREN:
+                async for entry in self._entries(RunKey(run.partition, child)):
+                    is_searched = True
+                    if entry.type == EFFECT_CLAIMED:
+                        effects[ChildEffect(node_id, child, entry.step)] = None
+                    elif entry.type == CHILD_STARTED:
+                        children.append((node_id, entry.child_run_id))
+            if not is_searched:
+                effects[ChildEffect(node_id, child)] = None
+            if count >= MAX_SEARCHED_CHILDREN:
+                break
+        return list(effects)
 
     async def _plan_of(self, source: StoredRun) -> Plan:
         try:
@@ -161,7 +209,9 @@ class Forks(msgspec.Struct, eq=False):
         except HostFault:
             raise await unloadable_error(self._catalog, source) from None
 
-    def _check_options(self, principal: Principal, plan: Plan, header: RunHeader, request: ForkRequest) -> None:
+    async def _check_options(
+        self, principal: Principal, plan: Plan, source: StoredRun, header: RunHeader, request: ForkRequest
+    ) -> None:
         """fork-03: the checks of a new run, for the merged options."""
         if not request.overlay:
             return
@@ -170,15 +220,16 @@ class Forks(msgspec.Struct, eq=False):
         run_options.check_options(header.configurable, header.metadata)
         check_selection(header.configurable, () if self._runtime.models is None else self._runtime.models.names)
         if request.inputs:
-            inputs = {**header.inputs, **request.inputs}
+            # With hidden values, because their masks need not have the declared types.
+            inputs = {**await self._inputs_of(source, plan), **request.inputs}
             run_options.check_inputs(plan.workflow.variables, inputs, plan.workflow.channels)
 
     async def _copied_bytes(self, source: StoredRun, request: ForkRequest) -> int:
-        """An upper bound of what the fork copies now and, as a replay, writes again."""
-        outline = require_run(await self._runtime.log.outline(source.header.key))
-        if request.is_replay:
-            return outline.log_bytes
-        return outline.log_bytes * request.from_seq // (source.projection.last_sequence + 1)
+        """An upper bound of what the fork copies now and, as a replay, writes again. The whole log, because its events
+        differ in size: most of its bytes can be below any fork point."""
+        if not request.is_replay and request.from_seq == 0:
+            return 0
+        return require_run(await self._runtime.log.outline(source.header.key)).log_bytes
 
     async def _start_over(
         self,
@@ -205,7 +256,8 @@ class Forks(msgspec.Struct, eq=False):
         """The inputs of the source, with hidden values."""
         if source.header.first_inputs is not source.header.inputs:
             # Branches have replaced some of them.
-            return (await self._state_at(source.header, plan, source.projection.last_sequence + 1)).inputs
+            async with self._folds:
+                return (await self._state_at(source.header, plan, source.projection.last_sequence + 1)).inputs
         hidden = await self._runtime.log.hidden_values(source.header.key)
         # A run that is deleted has no hidden values any more, and its masks are no inputs.
         await check_exists(self._runtime.log, source.header.key)
