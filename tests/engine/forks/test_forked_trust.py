@@ -89,7 +89,8 @@ async def test_an_untrusted_source_has_untrusted_branches_whatever_the_overlay_s
     types = await bench.event_types(source)
     asked = types.index("node.suspended")
     overlays: list[dict[str, Any]] = [{}, {"configurable": {"trustBoundary": "trusted"}}]
-    for overlay in (*overlays, {"inputs": {"a": [UNTRUSTED_WORD]}}):
+    overlays.append({"inputs": {"a": [UNTRUSTED_WORD]}})
+    for overlay in overlays:
         for from_seq in range(asked + 2):
             branch = await fork(bench, source, from_seq, **overlay)
             await check_gate(bench, branch)
