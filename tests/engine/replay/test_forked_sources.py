@@ -3,15 +3,19 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.engine.forks.test_branches import fork
 from tests.engine.replay.replay_harness import check_equal, compared, replay
 from tests.engine.replay.test_divergence import WORK, Worker, World, with_code, worked
-from tests.harness.definitions import example_count
+from tests.harness.cases import fails_without
+from tests.harness.definitions import edge, example_count, node, workflow
 from tests.harness.engine_harness import EngineHarness, run_ready_tasks
 from tests.simulation.random_workflows import FLAKY, INPUTS, random_workflow
+from weftwork.engine.replay.lockstep import Lockstep
+from weftwork.engine.replay.replay_log import ReplayLog
+from weftwork.protocol.run.header import RunKey
 
 
 @pytest.mark.rule("replay-01", "fork-01")
@@ -28,6 +32,7 @@ async def test_a_replay_is_executed_as_soon_as_it_is_created() -> None:
 @pytest.mark.rule("replay-01")
 @settings(max_examples=example_count(8, 400), deadline=None)
 @given(st.integers(0, 2**48))
+@example(169)
 async def test_a_replay_of_a_branch_is_that_branch(seed: int) -> None:
     dice = random.Random(seed)
     engine = EngineHarness(FLAKY)
@@ -38,6 +43,62 @@ async def test_a_replay_of_a_branch_is_that_branch(seed: int) -> None:
     for from_seq in range(0, len(await engine.events(branch)), 2):
         await check_equal(engine, branch, await replay(engine, branch, from_seq))
     await engine.crash()
+
+
+WHOLE_DECISIONS = Lockstep, "_length_before_fork", lambda self, count: count
+
+
+async def check_branches(engine: EngineHarness, source: RunKey) -> list[str]:
+    """Replays of the branches from all events of a run are these branches. Returns the types around each fork point."""
+    types = await engine.event_types(source)
+    around: list[str] = []
+    try:
+        for from_seq in range(1, len(types)):
+            branch = await fork(engine, source, from_seq)
+            await run_ready_tasks()
+            for start in range(len(await engine.events(branch))):
+                await check_equal(engine, branch, await replay(engine, branch, start))
+            around.append(f"{types[from_seq - 1]} {types[from_seq]}")
+    finally:
+        await engine.crash()
+    return around
+
+
+@pytest.mark.rule("replay-06")
+@fails_without(*WHOLE_DECISIONS)
+async def test_the_prefix_of_a_branch_can_end_between_nodes_that_are_skipped_together() -> None:
+    never = [edge("a", name, condition={"type": "expression", "expression": "false"}) for name in "bc"]
+    document = workflow([node(name) for name in "abc"], never)
+    engine, source = await EngineHarness().with_ended_run(document)
+    assert "node.skipped node.skipped" in await check_branches(engine, source)
+
+
+@pytest.mark.rule("replay-06")
+@fails_without(*WHOLE_DECISIONS)
+async def test_the_prefix_of_a_branch_can_end_within_a_cancellation() -> None:
+    waiting = [node(name, "core.approvalGate", config={"title": "Go on?"}) for name in "ab"]
+    engine, source = await EngineHarness().with_settled_run(workflow([*waiting, node("c", "test.gate")]))
+    await engine.cancel(source)
+    await run_ready_tasks()
+    around = await check_branches(engine, source)
+    assert {"node.cancelled node.cancelled", "node.cancelled run.cancelled"} <= {*around}
+
+
+@pytest.mark.rule("fork-04")
+@fails_without(ReplayLog, "note_fork", lambda self, event, state: None)
+async def test_readers_see_that_deadlines_count_from_the_fork_in_the_replay_of_a_branch() -> None:
+    ask = node("ask", "core.approvalGate", config={"title": "Go on?", "timeoutMs": 60_000})
+    engine, source = await EngineHarness().with_settled_run(workflow([ask, node("x", "test.gate")]))
+    await engine.advance(1000)
+    branch = await fork(engine, source, 5)
+    await run_ready_tasks()
+    assert (await engine.event_types(branch))[4:6] == ["node.suspended", "weftwork.run.forked"]
+    await engine.advance(1000)
+    try:
+        for from_seq in range(6):
+            await check_equal(engine, branch, await replay(engine, branch, from_seq))
+    finally:
+        await engine.crash()
 
 
 async def test_a_branch_of_a_replay_acts_again() -> None:

@@ -38,7 +38,7 @@ from weftwork.protocol.replay.comparison import (
 )
 from weftwork.protocol.replay.event_classes import ANSWER_TYPES, STATEFUL_TYPES, event_class, is_recorded_end
 from weftwork.protocol.run import payloads
-from weftwork.protocol.run.events import Draft, Event, Fact
+from weftwork.protocol.run.events import FORKED, Draft, Event, Fact
 from weftwork.protocol.run.payloads import TIMESTAMP_MEMBERS, TURN_MEMBERS
 
 UNBOUNDED: Final = 2**62
@@ -207,16 +207,33 @@ class Lockstep:
         if not drafts:
             original = self._record.peek()
             return Difference("missing", (), original.node_id, original)
-        if (difference := self._find_difference(drafts)) is not None:
+        kept = drafts[: self._length_before_fork(len(drafts))]
+        if (difference := self._find_difference(kept)) is not None:
             kind, original = difference
             return Difference(kind, drafts, drafts[0].node_id, original, decision.start)
-        for draft in drafts:
+        for draft in kept:
             self._take(draft)
+        if len(kept) < len(drafts):
+            return None
         started = decision.start
         if started is not None and not (self._record.available and self._record.peek().node_id == started):
             # The engine ran an instant node at once, so it saw the state of now.
             self._entry(started).early = self._run_instant(started)
         return None
+
+    def _length_before_fork(self, count: int) -> int:
+        """replay-06: how many of the `count` events of a decision can be in the record, whose source may be a branch.
+
+        The prefix of a branch may end within a decision. Its other events were decided again after the fork."""
+        record = self._record
+        for at in range(1, count):
+            if at >= record.available:
+                if not record.is_complete:
+                    raise _NeedsMore
+                break
+            if record.peek(at).type == FORKED:
+                return at
+        return count
 
     def _find_difference(self, drafts: tuple[Draft, ...]) -> tuple[DivergenceKind, Event | None] | None:
         record = self._record
@@ -394,6 +411,8 @@ class Lockstep:
         elif hidden is not None:
             self.redactor = make_redactor(state)
         if node_id is None:
+            if kind == FORKED:
+                self._log.note_fork(event, state)
             return
         class_ = event_class(kind)
         if class_ in ("ends-entry", "decided"):

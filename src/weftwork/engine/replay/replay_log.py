@@ -102,6 +102,13 @@ class ReplayLog:
         if hidden:
             self._hidden += hidden
 
+    def note_fork(self, event: Event, state: RunState) -> None:
+        """The source is a branch: the event with which it began was added. `state` is the one after it, in which the
+        times of open interrupts count from the fork."""
+        if event.sequence > self.last_sequence:
+            for name in state.open_interrupts:
+                self.times.requested(name, self._now)
+
     def _end(self, kind: str, payload: dict[str, Any]) -> None:
         self._completed_at = self._now
         if kind == payloads.RunFailed.event_type:
