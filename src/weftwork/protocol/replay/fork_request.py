@@ -85,8 +85,7 @@ class RetryRequest(msgspec.Struct, frozen=True):
 
 
 def parse_retry(document: Any) -> RetryRequest:
-    """retry-02 (host): the request, or a 400. The body may be absent."""
-    document = document or {}
+    """retry-02 (host): the request, or a 400."""
     schema.require("retry-run", document)
     return RetryRequest(
         document.get("fromNodeId"), document.get("repeatEffects", False), document.get("runOptionsOverlay", {})
