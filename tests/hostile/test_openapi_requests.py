@@ -30,6 +30,7 @@ BEYOND_SCHEMA: dict[str, str] = {
     "programMockAi": "An entry must say one thing.",
     "forkRun": "The fork point must be in the log, and only a branch has options.",
     "retryRun": "The run must have failed, or the node have started.",
+    "importRun": "The bundle must be one of a whole run.",
     "setVariables": "They must be variables of that run.",
     "createAnnotation": "What is meant must be there, and the whole has a bound.",
     "resolveInterruptByRun": "Any value is an answer, within the bounds of what JSON may be here (json-01).",

@@ -48,6 +48,8 @@ STAGES: Final[dict[str, str]] = {
     "weftwork.engine.media.asset_sweep": "sweep",
     "weftwork.engine.models": "model",
     "weftwork.engine.nodes": "node",
+    "weftwork.engine.replay": "load",
+    "weftwork.engine.replay_guard": "node",
     "weftwork.engine.run": "scheduling",
     "weftwork.engine.run.append": "append",
     "weftwork.engine.run.replay": "load",

@@ -152,7 +152,7 @@ INDEXES = {
     "child_runs.CASCADE_TO_CHILDREN": "k USING COVERING INDEX kinship_by_parent (parent_no=?)",
     "child_runs.CASCADE_TO_AWAITED": "k USING COVERING INDEX kinship_by_parent (parent_no=?)",
     "child_runs.DELETE_RESULTS": "news USING INDEX news_by_parent (parent_no=?)",
-    "runs._READ_HIDDEN": "h USING INDEX hidden_by_run (run_no=?)",
+    "runs._READ_HIDDEN": "h USING INDEX hidden_by_run (run_no=? AND sequence>? AND sequence<?)",
     "forks.FORKS_PAGE": "f USING COVERING INDEX forks_by_source (partition=? AND source=? AND rowid>?)",
     "forks._FIND_HIDDEN": "hidden USING COVERING INDEX hidden_by_run (run_no=? AND sequence<?)",
     "annotations.COUNT_ANNOTATIONS": "annotations USING COVERING INDEX annotations_by_run (run_no=?)",

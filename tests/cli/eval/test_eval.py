@@ -2,7 +2,10 @@
 
 import json
 import re
+import sys
+import threading
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
@@ -10,10 +13,11 @@ import pytest
 
 from tests.cli.foreign_host import HANG_UP, CannedResponse, ForeignHost, ReceivedRequest
 from tests.harness.cases import each_case, fails_without
-from weftwork.cli.client.event_stream import ReceivedFrame
+from tests.live.host import TIMEOUT_SECONDS
+from weftwork.cli.client.event_stream import EventStream, ReceivedFrame
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.eval import branches, usage
-from weftwork.cli.eval.checks import load_checks, parse_score
+from weftwork.cli.eval.checks import EvaluatedRun, load_checks, parse_score
 from weftwork.cli.eval.estimate import read_prices
 from weftwork.cli.eval.results_table import cost_text
 from weftwork.cli.eval.sources import ForkPoint, find_fork_point, named_runs
@@ -225,6 +229,86 @@ def serve_forks(foreign: ForeignHost, *refusals: CannedResponse) -> list[Receive
 
 
 BUSY = CannedResponse(429, {"error": "rate_limited", "message": "Too many."}, {"Retry-After": "0"})
+
+
+def test_each_fork_is_scored_once_however_long_the_checks_take(
+    foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others_settled = threading.Event()
+    fork_ids = [letter * 26 for letter in "cde"]
+    requested: list[str] = []
+    scored: list[str] = []
+
+    def fork(_: ReceivedRequest) -> CannedResponse:
+        requested.append(fork_ids[len(requested)])
+        if len(requested) == 3:
+            # The only thread that creates forks has settled the first two.
+            others_settled.set()
+        return CannedResponse(201, {"runId": requested[-1]})
+
+    def check(run: EvaluatedRun) -> bool:
+        if run.variant == "a/1":
+            assert others_settled.wait(TIMEOUT_SECONDS)
+        scored.append(run.variant)
+        return True
+
+    checks = ModuleType("slow_checks")
+    monkeypatch.setattr(checks, "check", check, raising=False)
+    monkeypatch.setitem(sys.modules, checks.__name__, checks)
+    for run_id in (RUN, *fork_ids):
+        serve_run(foreign, run_id)
+    foreign.replies[f"POST /v1/runs/{RUN}:fork"] = fork
+    models = [each for at in (1, 2, 3) for each in ("--model", f"a/{at}")]
+    done = foreign.run_command("eval", RUN, *models, "--check", "slow_checks:check", "--parallel", "1", "--json")
+    assert done.exit_code == 0, done.output
+    assert scored == ["recorded", "a/1", "a/2", "a/3"]
+    document = json.loads(done.stdout)
+    assert [each["status"] for each in document["runs"][0]["outcomes"]] == ["completed"] * 4
+
+
+def serve_late_end(foreign: ForeignHost, *events: dict[str, Any]) -> list[str]:
+    """Forks whose stream ends after these events the first time, and whose snapshot shows the end only after that. The
+    returned list has a status for each snapshot that is still to be sent before the one of the end."""
+    fork = "f" * 26
+    serve_forks(foreign)
+    early = ["running"]
+    logs = [events]
+    end = foreign.replies[f"GET /v1/runs/{fork}"]
+    assert isinstance(end, CannedResponse)
+
+    def snapshot(_: ReceivedRequest) -> CannedResponse:
+        return CannedResponse(200, {"runId": fork, "workflowId": "w", "status": early.pop()}) if early else end
+
+    def stream(_: ReceivedRequest) -> CannedResponse:
+        log = logs.pop() if logs else LOG
+        return CannedResponse(200, stream=lambda send: send(sent(*log)))
+
+    foreign.replies[f"GET /v1/runs/{fork}"] = snapshot
+    foreign.replies[f"GET /v1/runs/{fork}/events"] = stream
+    return early
+
+
+@fails_without([EventStream, "_is_complete", lambda _: True], [branches, "is_terminal_status", lambda _: True])
+def test_a_fork_whose_stream_is_cut_off_is_followed_to_its_end(foreign: ForeignHost) -> None:
+    serve_late_end(foreign, *LOG[:3])
+    outcome = fork_outcome(foreign)
+    assert (outcome["status"], outcome["durationMs"], outcome["usage"]["calls"]) == ("completed", 3000, 1)
+
+
+@fails_without(branches, "is_terminal_status", lambda _: True)
+def test_a_fork_has_ended_when_its_snapshot_says_so(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branches, "FOLLOW_DELAY", 0.0)
+    early = serve_late_end(foreign, *LOG)
+    outcome = fork_outcome(foreign)
+    assert early == []
+    assert (outcome["status"], outcome["usage"]["calls"]) == ("completed", 1)
+    assert outcome["outputs"] == {"text": "x"}
+
+
+def fork_outcome(foreign: ForeignHost) -> dict[str, Any]:
+    done = foreign.run_command("eval", RUN, "--model", "a/m", "--json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)["runs"][0]["outcomes"][1]
 
 
 @fails_without(branches, "BUSY_STATUSES", ())

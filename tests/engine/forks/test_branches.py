@@ -8,12 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.harness.cases import fails_without
 from tests.harness.child_workflows import GATED, SUB_WORKFLOW, child_keys, start_run
 from tests.harness.definitions import edge, example_count, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, fault_of, settle, until
 from tests.simulation.random_workflows import FLAKY, INPUTS, random_workflow
+from weftwork.engine.api.lineage import forks
 from weftwork.engine.api.lineage.forks import Forks
 from weftwork.protocol.limits import Limits
+from weftwork.protocol.replay import fork_points
 from weftwork.protocol.run.header import RunKey
 
 CHAIN = workflow([node("a", "test.gate"), node("b", "test.gate")], [edge("a", "b")])
@@ -148,3 +151,45 @@ async def test_a_node_whose_outcome_is_cut_writes_once(guarded: bool, monkeypatc
     branch = await fork(bench, source, cut)
     await bench.run_to_end(branch)
     assert (await bench.state(branch)).channels["total"].value == (1 if guarded else 2)
+
+
+@pytest.mark.rule("fork-10")
+@fails_without(forks, "check_approvals", lambda state: None)
+async def test_an_approval_does_not_count_for_other_inputs() -> None:
+    ask = node("ask", "core.approvalGate", config={"title": "Pay {{variables.n}}?"})
+    document = workflow([ask, node("pay")], [edge("ask", "pay")], [variable("n", "number")])
+    bench, source = await EngineHarness().with_settled_run(document, inputs={"n": 5})
+    await bench.answer(source, {"action": "accept"})
+    await bench.run_to_end(source)
+    end = len(await bench.events(source)) - 1
+    fault = await fault_of(fork(bench, source, end, inputs={"n": 9}))
+    assert (fault.code, fault.details) == ("conflict", {"nodeId": "ask"})
+    assert (await ended_with(bench, await fork(bench, source, end)))[0] == "completed"
+    branch = await fork(bench, source, 1, inputs={"n": 9})
+    await settle()
+    assert await bench.status(branch) == "waiting-approval"
+    await bench.crash()
+
+
+@pytest.mark.rule("fork-04", "fork-07")
+@fails_without(fork_points, "OUTCOME_TYPES", fork_points.OUTCOME_TYPES - {"conversation.closed"})
+async def test_a_conversation_is_continued_from_every_event_under_its_id() -> None:
+    talk = node("talk", "core.conversationGate", config={"turnCount": 2})
+    bench, source = await EngineHarness().with_settled_run(workflow([talk]))
+
+    async def converse(key: RunKey) -> str:
+        while await bench.status(key) == "waiting-approval":
+            await bench.answer(key, {"content": "yes"}, "talk")
+            await settle()
+        return await bench.status(key)
+
+    assert await converse(source) == "completed"
+    types = await bench.event_types(source)
+    for from_seq in range(1, len(types)):
+        branch = await fork(bench, source, from_seq)
+        await settle()
+        assert await converse(branch) == "completed", (from_seq, types[from_seq])
+        opened = (await bench.payloads(branch, "conversation.opened"))[-1]
+        exchanged = await bench.payloads(branch, "conversation.exchanged")
+        assert {each["conversationId"] for each in exchanged} == {opened["conversationId"]}
+    await bench.crash()

@@ -153,6 +153,8 @@ SAMPLES: tuple[Payload, ...] = (
     payloads.RunFailed({"code": "c", "message": "m"}, "n"),
     payloads.RunCancelled("enough", "run-1"),
     payloads.CancelRequested("enough", "run-1"),
+    payloads.RunForked("run-1", 4, "2026-01-31T08:05:09.042Z", {"x": 1}, "n", "run-0"),
+    payloads.ReplayDiverged("run-1", 4, "output", "node.completed", "e-4"),
     payloads.RunPaused("immediate", "lunch"),
     payloads.PauseRequested("drain-current-node", "lunch"),
     payloads.RunResumed("back"),

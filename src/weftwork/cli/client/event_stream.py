@@ -283,7 +283,7 @@ class EventStream:
         """Whether a stream that the host closed is complete, or must be opened again."""
         if self._run_ended:
             return True
-        self._run_ended = _is_terminal_status(self._status())
+        self._run_ended = is_terminal_status(self._status())
         # Connect once more for events that may have been missed, unless that would repeat all of them.
         return self._run_ended and self._last_id == "" and self._has_frames
 
@@ -344,7 +344,7 @@ class EventStream:
             if page.get("isComplete") is True or page.get("isTerminal") is True:
                 return
             if not new:
-                if _is_terminal_status(self._status()):
+                if is_terminal_status(self._status()):
                     return
                 self._client.sleep(max(0.0, MIN_POLL_INTERVAL - (time.monotonic() - started)))
 
@@ -382,7 +382,7 @@ def _is_terminal_frame(frame: ReceivedFrame) -> bool:
     return frame.event_type in _TERMINAL_EVENTS
 
 
-def _is_terminal_status(status: str | None) -> bool:
+def is_terminal_status(status: str | None) -> bool:
     """Whether the run has ended. An unknown status counts as terminal: STATUSES has every non-terminal one."""
     return status is not None and (status in TERMINAL_STATUSES or status not in STATUSES)
 

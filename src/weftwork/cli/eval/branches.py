@@ -1,7 +1,8 @@
 """Branches: forks of recorded runs, created and followed in a bounded number of threads.
 
 A request that the host refuses because it is busy is repeated with the same idempotency key, so that no run is forked
-twice. Everything that a thread finds out is put into a queue: only the thread that reads it prints and computes scores.
+twice. Only the thread that reads the queue `changes` prints and computes scores. A branch is put into it once, when it
+has settled: its thread does not change it after that.
 """
 
 import threading
@@ -14,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.cli.client.errors import DeadlineReached, RequestRefused
+from weftwork.cli.client.event_stream import is_terminal_status
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.console.documents import as_object, as_text
 from weftwork.cli.eval.sources import Source
@@ -22,7 +24,7 @@ from weftwork.cli.eval.variants import Variant
 from weftwork.cli.follow.follow_run import SETTLE_SECONDS, debug_frames
 from weftwork.cli.forks.fork import request_fork
 from weftwork.cli.render.run_progress import RunProgress
-from weftwork.protocol.run.header import TERMINAL_STATUSES, WAITING_STATUSES
+from weftwork.protocol.run.header import WAITING_STATUSES
 from weftwork.protocol.wire.v1.paths import path_for
 
 BUSY_STATUSES: Final = (429, 503)
@@ -30,6 +32,8 @@ BUSY_SECONDS: Final = 600.0
 """How long a fork is requested again from a host that is busy."""
 BUSY_DELAY: Final = 1.0
 """Seconds before the next request if the host does not say when."""
+FOLLOW_DELAY: Final = 1.0
+"""Seconds before a fork is followed again if its stream has ended and the host still shows it as active."""
 FATAL_STATUSES: Final = (401, 403)
 """Refusals that every later request would get too."""
 
@@ -46,8 +50,6 @@ class Branch(msgspec.Struct, eq=False):
     error: dict[str, Any] = {}
     usage: Usage = msgspec.field(default_factory=Usage)
     duration_ms: float | None = None
-    is_settled: bool = False
-    """Whether the branch is not followed any longer."""
     is_waiting: bool = False
     """Whether the fork, or a child run that it waits for, waits for an answer or is paused."""
     is_timed_out: bool = False
@@ -66,10 +68,11 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class BranchRunner:
-    """Creates and follows branches in the background. Read `changes` until each branch has settled."""
+    """Creates and follows branches in the background. Read `changes` until it has had each branch, or a fault."""
 
     def __init__(self, client: Client, branches: Sequence[Branch], tag: str, timeout: float | None) -> None:
         self.changes: Queue[Branch | Note | Fault] = Queue()
+        """Has each branch once, after it has ended, waits, has timed out or was refused."""
         self._client = client
         self._tag = tag
         self._timeout = timeout
@@ -106,7 +109,6 @@ class BranchRunner:
                 # Also errors that nothing foresees: without this, the evaluation would wait for the branch forever.
                 self.changes.put(Fault(error))
                 return
-            branch.is_settled = True
             self.changes.put(branch)
 
     def _run(self, client: Client, branch: Branch) -> None:
@@ -118,7 +120,6 @@ class BranchRunner:
         }
         branch.run_id = self._create(client, branch.source.run_id, body)["runId"]
         branch.status = "running"
-        self.changes.put(branch)
         part = LogPart(branch.source.point.from_seq)
         branch.usage = part.usage
         self._follow(client, branch, part)
@@ -143,10 +144,10 @@ class BranchRunner:
         """Follow the branch until it has ended or waits, or until the timeout."""
         progress = RunProgress(branch.run_id)
         end = None if self._timeout is None else time.monotonic() + self._timeout
-        last_event: str | None = None
-        has_ended = False
-        while not has_ended and not branch.is_waiting and not branch.is_timed_out:
+        while True:
+            stream_ended = False
             client.deadline = end
+            last_event = str(progress.sequence) if progress.sequence >= 0 else None
             try:
                 for frame in debug_frames(client, branch.run_id, last_event):
                     progress.apply(frame)
@@ -154,16 +155,21 @@ class BranchRunner:
                     # Other nodes may start right after this event, so the run counts as blocked only after a pause.
                     settled = time.monotonic() + SETTLE_SECONDS
                     client.deadline = min(settled, end or settled) if progress.is_blocked else end
-                has_ended = True
+                stream_ended = True
             except DeadlineReached:
-                last_event = str(progress.sequence)
+                pass
             client.deadline = None
             self._update(client, branch)
-            if has_ended or branch.status in TERMINAL_STATUSES:
-                continue
+            if is_terminal_status(branch.status):
+                return
             is_open = branch.status in WAITING_STATUSES or branch.status == "paused" or progress.has_waiting_child
             branch.is_waiting = progress.is_blocked and is_open
             branch.is_timed_out = end is not None and time.monotonic() >= end
+            if branch.is_waiting or branch.is_timed_out:
+                return
+            # Only the snapshot has the outputs, and some hosts show an end in it later than in the stream.
+            if stream_ended and self._stopped.wait(FOLLOW_DELAY):
+                return
 
     @staticmethod
     def _update(client: Client, branch: Branch) -> None:

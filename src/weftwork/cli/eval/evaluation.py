@@ -48,9 +48,7 @@ class Evaluation:
         self._results = results
         self._checks = checks
         self._tag = tag
-        self._branches = [
-            Branch(source, variant, is_settled=False) for source in results.sources for variant in results.variants
-        ]
+        self._branches = [Branch(source, variant) for source in results.sources for variant in results.variants]
         self._settled = 0
         self._fault: Exception | None = None
         self._is_interrupted = False
@@ -84,8 +82,7 @@ class Evaluation:
             case Fault(error):
                 self._fault = error
             case Branch():
-                if change.is_settled:
-                    self._settle(change)
+                self._settle(change)
 
     def _settle(self, branch: Branch) -> None:
         outcome = branch_outcome(branch)

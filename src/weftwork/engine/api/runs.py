@@ -383,7 +383,7 @@ class EventStreams(msgspec.Struct, eq=False):
         `max_streams`.
         """
         if waits:
-            check_capacity(self._executor, self._runtime.limits, principal.partition)
+            self._check_capacity(principal.partition)
         run = principal.run(run_id)
         reader = self._runtime.feeds.join(run, after)
         reader.hides_answers = DEBUG not in principal.scopes

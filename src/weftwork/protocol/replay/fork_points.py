@@ -196,7 +196,8 @@ def refuse_repeated_effects(point: RetryPoint, of_children: Sequence[ChildEffect
 OUTCOME_TYPES: Final = frozenset(
     """
     variable.changed channel.written artifact.created log.appended interrupt.requested approval.requested
-    clarification.requested conversation.opened conversation.exchanged node.dispatched agent.decided agent.handoff
+    clarification.requested conversation.opened conversation.exchanged conversation.closed
+    node.dispatched agent.decided agent.handoff
     """.split()
 ) | {ORCHESTRATOR_DECIDED, WORKFLOW_CHAIN}
 """The types of events that an outcome of a node has before its end."""

@@ -12,6 +12,7 @@ import msgspec
 
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.fold.data_flow import given_untrusted
+from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.pointers import escape_token
 from weftwork.protocol.privacy.trust import TRUST_OPTION, is_untrusted_boundary
@@ -85,8 +86,7 @@ class RetryRequest(msgspec.Struct, frozen=True):
 
 
 def parse_retry(document: Any) -> RetryRequest:
-    """retry-02 (host): the request, or a 400. The body may be absent."""
-    document = document or {}
+    """retry-02 (host): the request, or a 400."""
     schema.require("retry-run", document)
     return RetryRequest(
         document.get("fromNodeId"), document.get("repeatEffects", False), document.get("runOptionsOverlay", {})
@@ -188,3 +188,17 @@ def _past_inputs(source: RunHeader, request: ForkRequest) -> dict[str, Any] | No
     has_prefix = request.is_replay or request.from_seq > 0
     is_changed = bool(request.inputs) or source.first_inputs is not source.inputs
     return source.first_inputs if has_prefix and is_changed else None
+
+
+def check_approvals(state: RunState) -> None:
+    """fork-10 (host): raises 409 if inputs would be replaced after an approval was requested or granted. The approval
+    is about the old inputs, and who may fork a run may not answer for its approvers."""
+    for interrupt in state.interrupts.values():
+        resolution = state.resolutions.get(interrupt.key)
+        granted = resolution is not None and resolution.outcome == "accepted"
+        if interrupt.kind == "approval" and (interrupt.status == "open" or granted):
+            message = (
+                f"The node {interrupt.node_id} has asked for an approval before the fork point, and the approval is "
+                "about the old inputs. Fork before that node has started, so that it asks about the new ones."
+            )
+            raise ClientFault("conflict", message, {"nodeId": interrupt.node_id})

@@ -15,7 +15,7 @@ from tests.live.steering import answer_over_http, cancel, flow, interrupt_node, 
 from tests.live.tokens import ACCEPT, approval_node, approval_workflow, created_link
 from weftwork.engine.api.interrupts import Interrupts
 from weftwork.engine.host import catalog
-from weftwork.engine.run import append
+from weftwork.engine.run import state_rows
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.people import approvals
 from weftwork.protocol.surfaces.actions import BoundSurface
@@ -117,7 +117,7 @@ READ = ["Supplier", "Net amount", "Due date", "Lines", "Item", "Count"]
 ASKED = {"type": "object", "properties": {each: {"type": "string"} for each in ("who", "day", "amount")}}
 
 
-@fails_without(append, "encode_recorded", encode_stored)
+@fails_without(state_rows, "encode_recorded", encode_stored)
 @fails_without(catalog, "encode_recorded", encode_stored)
 async def test_values_and_fields_are_in_the_order_of_their_author() -> None:
     gate = {**approval_node(), "inputs": {"artifactData": {"type": "variable", "variableName": "bill"}}}

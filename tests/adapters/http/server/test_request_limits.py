@@ -258,7 +258,8 @@ def test_head_is_get_without_the_body(host: live.Host, route: Any) -> None:
         "typeId": "core.noop",
         "artifactId": "made",
     }
-    asked = {"diffRun": f"?against={run_id}", "getMockAiBudget": "?nodeId=made"}
+    against = f"?against={run_id}"
+    asked = {"diffRun": against, "diffRunOutcome": against, "getMockAiBudget": "?nodeId=made"}
     served = "error" if route.operation_id == "getEnvelopeSchema" else "run-event"
     named["schemaFile"] = f"{served}.schema.json"
     path = route.path.format(**named) + asked.get(route.operation_id, "")

@@ -11,6 +11,7 @@ from weftwork.adapters.nodes.people.interrupt_request import (
     TIMED_OUT,
     TIMEOUT_CONFIG,
     check_interrupt_config,
+    conversation_id,
     default_interrupt_key,
     reminders_ms,
     timeout_ms,
@@ -162,14 +163,13 @@ async def conversation_gate(call: NodeCall, context: NodeContext) -> NodeOutcome
     if form is not None and (config.get(_MOCK) or _SCHEMA in config):
         message = "The input surface cannot be combined with outcomeSchema or mockAutoResume."
         return Failed("node_config_invalid", message, retryable=False)
-    # Unique in the tenant, and different in each round of a loop.
-    conversation_id = f"{call.run_id}:{call.node_id}:{call.visit}"
-    key, known = default_interrupt_key(call), {"conversationId": conversation_id}
+    own_id = conversation_id(call)
+    key, known = default_interrupt_key(call), {"conversationId": own_id}
     await context.ask(Interrupt("conversation.start", f"{key}:start", {**known, **opening}))
     turns: list[_Turn] = []
     failure: Failed | None = None
     try:
-        reason = await _run_turns(call, context, conversation_id, turns, form)
+        reason = await _run_turns(call, context, own_id, turns, form)
         failure = TIMED_OUT if reason == "timeout" else None
     except ExpressionFault as fault:
         reason, failure = "failed", raised_failure(fault)
@@ -182,14 +182,14 @@ async def conversation_gate(call: NodeCall, context: NodeContext) -> NodeOutcome
 
 
 async def _run_turns(
-    call: NodeCall, context: NodeContext, conversation_id: str, turns: list[_Turn], form: dict[str, Any] | None
+    call: NodeCall, context: NodeContext, own_id: str, turns: list[_Turn], form: dict[str, Any] | None
 ) -> str:
     """Run the turns, append them to `turns`, and return why the conversation ended. Raises ExpressionFault."""
     config = call.config
     for index in range(1, _turn_count(config) + 1):
         answer = turns[-1].answer if turns else None
         prompt = await context.compute(partial(_turn_prompt, call, index, answer))
-        resolution = await _exchange(call, context, conversation_id, index, prompt, form)
+        resolution = await _exchange(call, context, own_id, index, prompt, form)
         if resolution.timed_out:
             return "timeout"
         turns.append(_Turn(index, prompt, resolution.value, resolution.by or call.node_id))
@@ -201,10 +201,10 @@ async def _run_turns(
 
 
 async def _exchange(
-    call: NodeCall, context: NodeContext, conversation_id: str, index: int, prompt: str, form: dict[str, Any] | None
+    call: NodeCall, context: NodeContext, own_id: str, index: int, prompt: str, form: dict[str, Any] | None
 ) -> Resolution:
     config = call.config
-    data: dict[str, Any] = {"conversationId": conversation_id, "prompt": prompt, "turnIndex": index}
+    data: dict[str, Any] = {"conversationId": own_id, "prompt": prompt, "turnIndex": index}
     if _SCHEMA in config:
         data[_SCHEMA] = config[_SCHEMA]
     interrupt = Interrupt(

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from weftwork.adapters.nodes import schemas
 from weftwork.adapters.nodes.call_inputs import truncate_utf8
-from weftwork.adapters.nodes.people.interrupt_request import default_interrupt_key
+from weftwork.adapters.nodes.people.interrupt_request import conversation_id, default_interrupt_key
 from weftwork.adapters.nodes.runs.sub_workflow import child_failure, child_summary, hidden_output_failure
 from weftwork.adapters.nodes.runs.supervisor import (
     MAX_QUESTION_BYTES,
@@ -275,7 +275,7 @@ async def _ask_user(
         question = {"id": "answer", "question": text}
         answered = await context.ask(Interrupt("clarification", f"{key}:answer", {"questions": [question]}))
         return Completed({"kind": "ask-user", "answer": answered.value["answers"]["answer"]})
-    known = {"conversationId": f"{call.run_id}:{call.node_id}:{call.visit}"}
+    known = {"conversationId": conversation_id(call)}
     opening = {**known, "title": "Question", "initialPrompt": text}
     await context.ask(Interrupt("conversation.start", f"{key}:start", opening, speaker=decided.agent_id))
     turn = {**known, "prompt": text, "turnIndex": 1}

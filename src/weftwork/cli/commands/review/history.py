@@ -10,6 +10,7 @@ from weftwork.cli.client.errors import HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options, suggest_runs
 from weftwork.cli.client.run_ids import complete_run_id
+from weftwork.cli.console.command_group import CommandGroup
 from weftwork.cli.console.documents import as_list, as_object
 from weftwork.cli.console.option_values import read_file
 from weftwork.cli.console.text import clean, say, say_json
@@ -25,7 +26,7 @@ from weftwork.protocol.scopes import DEBUG
 from weftwork.protocol.wire.v1.paths import path_for
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def history() -> None:
     """Record a run as a file that tests can replay.
 

@@ -45,6 +45,7 @@ from weftwork.protocol.replay.fork_points import (
 )
 from weftwork.protocol.replay.fork_request import (
     ForkRequest,
+    check_approvals,
     check_fork_point,
     check_masks,
     fork_header,
@@ -282,6 +283,7 @@ class Forks(msgspec.Struct, eq=False):
         state.header = header
         redactor = make_redactor(state)
         if request.inputs:
+            check_approvals(state)
             redactor = learn_overlay(redactor, state, request.inputs)
             inputs = {**header.inputs, **redactor.hide_inputs(request.inputs)[0]}
             state.header = header = msgspec.structs.replace(header, inputs=inputs)
