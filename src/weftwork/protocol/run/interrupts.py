@@ -87,6 +87,11 @@ class Resolution(msgspec.Struct, frozen=True):
     untrusted: bool = False
 
     @property
+    def conversation_id(self) -> str | None:
+        """The conversation that the interrupt has opened, if it has opened one."""
+        return self.data["conversationId"] if self.kind == "conversation.start" else None
+
+    @property
     def timed_out(self) -> bool:
         return self.reason == TIMEOUT_REASON
 

@@ -9,7 +9,6 @@ from weftwork.adapters.nodes.schemas import Schema, integer, name_string, typed
 from weftwork.ports.node_outcome import GRANTED_FOR_OTHER_CONTENT, INTERRUPT_KEY_REUSED, Failed, Suspended
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.json.schema import Violation
-from weftwork.protocol.json.values import is_object
 from weftwork.protocol.people.approvals import is_granted_for_other_content
 from weftwork.protocol.people.interrupt_validation import MAX_KEY_LENGTH, MAX_REMINDERS, MAX_TIMEOUT_MS, check_interrupt
 from weftwork.protocol.run.interrupts import Interrupt, Resolution, is_answer_to
@@ -112,6 +111,6 @@ def conversation_id(call: NodeCall) -> str:
     """The id of the conversation of this entry: unique in the tenant, and different in each round of a loop. A branch
     continues the conversation of its source under the same id."""
     opened = call.answers.get(f"{default_interrupt_key(call)}:start")
-    if opened is not None and opened.kind == "conversation.start" and is_object(opened.data):
-        return str(opened.data["conversationId"])
+    if opened is not None and opened.conversation_id is not None:
+        return opened.conversation_id
     return f"{call.run_id}:{call.node_id}:{call.visit}"
