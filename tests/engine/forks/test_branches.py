@@ -164,7 +164,10 @@ async def test_an_approval_does_not_count_for_other_inputs() -> None:
     end = len(await bench.events(source)) - 1
     fault = await fault_of(fork(bench, source, end, inputs={"n": 9}))
     assert (fault.code, fault.details) == ("conflict", {"nodeId": "ask"})
+    assert (await fault_of(fork(bench, source, end, configurable={"limit": 9}))).code == "conflict"
     assert (await ended_with(bench, await fork(bench, source, end)))[0] == "completed"
+    by_model = await fork(bench, source, end, configurable={"temperature": 1, "trustBoundary": "trusted"})
+    assert (await ended_with(bench, by_model))[0] == "completed"
     branch = await fork(bench, source, 1, inputs={"n": 9})
     await settle()
     assert await bench.status(branch) == "waiting-approval"

@@ -20,10 +20,14 @@ from weftwork.protocol.review.spans import trace_of
 from weftwork.protocol.run.events import UNTRUSTED
 from weftwork.protocol.run.header import Fork, ForkMode, RunHeader
 from weftwork.protocol.spelling import did_you_mean
-from weftwork.protocol.workflow.run_options import normalise_options
+from weftwork.protocol.workflow.run_options import RESERVED_OPTIONS, normalise_options
 
 OVERLAY_MEMBERS: Final = ("inputs", "configurable", "tags", "metadata")
 """fork-03: the options that a branch may change."""
+
+
+HOST_OPTIONS: Final = RESERVED_OPTIONS | {TRUST_OPTION, "ai", "ai.provider", "ai.model", "mockProvider"}
+"""Members of `configurable` with a meaning that the host defines."""
 
 
 class ForkRequest(msgspec.Struct, frozen=True):
@@ -39,6 +43,12 @@ class ForkRequest(msgspec.Struct, frozen=True):
     def inputs(self) -> dict[str, Any]:
         """The inputs that replace those of the source."""
         return self.overlay.get("inputs", {})
+
+    @property
+    def changes_approved(self) -> bool:
+        """fork-10: whether the overlay replaces what an approval may be about: inputs, or options of the author, which
+        expressions read. Options that the host defines, such as the model, are not."""
+        return bool(self.inputs) or any(name not in HOST_OPTIONS for name in self.overlay.get("configurable", {}))
 
 
 def parse_fork(document: Any) -> ForkRequest:
@@ -191,14 +201,14 @@ def _past_inputs(source: RunHeader, request: ForkRequest) -> dict[str, Any] | No
 
 
 def check_approvals(state: RunState) -> None:
-    """fork-10 (host): raises 409 if inputs would be replaced after an approval was requested or granted. The approval
-    is about the old inputs, and who may fork a run may not answer for its approvers."""
+    """fork-10 (host): raises 409 if inputs or options would be replaced after an approval was requested or granted. The
+    approval is about the old ones, and who may fork a run may not answer for its approvers."""
     for interrupt in state.interrupts.values():
         resolution = state.resolutions.get(interrupt.key)
         granted = resolution is not None and resolution.outcome == "accepted"
         if interrupt.kind == "approval" and (interrupt.status == "open" or granted):
             message = (
                 f"The node {interrupt.node_id} has asked for an approval before the fork point, and the approval is "
-                "about the old inputs. Fork before that node has started, so that it asks about the new ones."
+                "about the old inputs and options. Fork before that node has started, so that it asks again."
             )
             raise ClientFault("conflict", message, {"nodeId": interrupt.node_id})

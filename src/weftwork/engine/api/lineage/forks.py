@@ -282,8 +282,9 @@ class Forks(msgspec.Struct, eq=False):
         past_ended_at = state.last_event_at
         state.header = header
         redactor = make_redactor(state)
-        if request.inputs:
+        if request.changes_approved:
             check_approvals(state)
+        if request.inputs:
             redactor = learn_overlay(redactor, state, request.inputs)
             inputs = {**header.inputs, **redactor.hide_inputs(request.inputs)[0]}
             state.header = header = msgspec.structs.replace(header, inputs=inputs)
