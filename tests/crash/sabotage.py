@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from weftwork.adapters.blobs.folder_tree import FolderTree
 from weftwork.adapters.blobs.local import PARTIAL, LocalBlobs, LocalSink
 from weftwork.adapters.http.routes import events
-from weftwork.adapters.sqlite import assets, child_runs, retention, transactions
+from weftwork.adapters.sqlite import assets, child_runs, forks, retention, transactions
 from weftwork.adapters.sqlite.event_log import SqliteEventLog
+from weftwork.adapters.sqlite.forks import SqliteForks
 from weftwork.adapters.sqlite.idempotency import save_record
 from weftwork.adapters.sqlite.retention import SqliteRunRetention
 from weftwork.adapters.system import faults
@@ -412,3 +413,16 @@ class _StateWithoutEnvelopes:
 def store_interrupt_separately() -> None:
     send = envelopes.record_envelope
     transitions.record_envelope = lambda state, given: send(state, msgspec.structs.replace(given, interrupt=None))
+
+
+def store_forks_without_prefix() -> None:
+    forks._copy_source = lambda *_: None
+
+
+def drop_records_of_forks() -> None:
+    create = SqliteForks.create
+
+    async def unrecorded(self: SqliteForks, header: Any, first: Any, record: Any = None, *rest: Any) -> Any:
+        return await create(self, header, first, None, *rest)
+
+    SqliteForks.create = unrecorded  # type: ignore[method-assign]

@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.run.replay import load_state
+from weftwork.ports.nodes import NodeType
 from weftwork.ports.storage.run_queries import InterruptQuery
 from weftwork.protocol.fold.state import is_parked, next_wake_at
 from weftwork.protocol.run.header import RunKey
@@ -24,12 +25,20 @@ ORPHANS = """
 """
 
 
-def check_store_image(data: Path, copy: Path) -> None:
-    """Look at a copy: the next host must find the files as they were left."""
+def check_store_image(data: Path, copy: Path, more_types: Iterable[NodeType] = ()) -> None:
+    """Look at a copy: the next host must find the files as they were left. `more_types`: those of the workflows that
+    are not built in."""
+    declarations = {each.declaration.type_id: each.declaration for each in (*BUILTIN_TYPES, *more_types)}
+
+    async def check_runs(store: SqliteStore, keys: list[RunKey]) -> None:
+        catalog = WorkflowCatalog(store.definitions, declarations)
+        for key in keys:
+            await _check_run(store, catalog, key)
+
     copy.mkdir()
     for file in data.glob(f"{DATABASE_FILE}*"):
         shutil.copy(file, copy / file.name)
-    asyncio.run(in_store(copy / DATABASE_FILE, _check_runs))
+    asyncio.run(in_store(copy / DATABASE_FILE, check_runs))
     connection = apsw.Connection(str(copy / DATABASE_FILE), flags=apsw.SQLITE_OPEN_READONLY)
     assert connection.pragma("integrity_check") == "ok"
     outcomes: list[Any] = connection.execute("SELECT outcome FROM idempotency").fetchall()
@@ -56,12 +65,6 @@ async def in_store(path: Path, check: Callable[[SqliteStore, list[RunKey]], Awai
             await check(store, keys)
         finally:
             await store.close()
-
-
-async def _check_runs(store: SqliteStore, keys: list[RunKey]) -> None:
-    catalog = WorkflowCatalog(store.definitions, {node.declaration.type_id: node.declaration for node in BUILTIN_TYPES})
-    for key in keys:
-        await _check_run(store, catalog, key)
 
 
 async def _check_run(store: SqliteStore, catalog: WorkflowCatalog, key: RunKey) -> None:

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.assets.test_assets import PROVED
+from tests.crash.assets import test_assets
 from tests.crash.client import ClientHistory, RecordingClient
+from tests.crash.forks import test_forks
 from tests.crash.oracle import check_history
 from tests.crash.restartable_host import RestartableHost, check_killed_at, stop
 from tests.crash.store_image import check_store_image
@@ -26,6 +27,8 @@ from weftwork.ports.fault_points import POINTS
 pytestmark = pytest.mark.slow
 
 
+PROVED = test_assets.PROVED | test_forks.PROVED
+"""The points that other proofs reach."""
 ONCE = {"boot.seated", "boot.ready", "sweep.begin", "drain.begin", "drain.close"}
 """Passed once in the life of a process."""
 ONLY = {"migration.applied": ("fresh",), "migration.stamped": ("fresh",), "recover.run": ("recovering", "crowd")}

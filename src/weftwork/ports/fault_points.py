@@ -39,6 +39,11 @@ POINTS: Final[Mapping[str, FaultPoint]] = {
         "A new run is stored. It is not executing yet, and the client has no response.", StoreUnavailable
     ),
     "create.started": FaultPoint("A new run is stored and executing. The client has no response yet."),
+    "fork.checked": FaultPoint("A fork has passed all checks. It is not stored yet.", StoreUnavailable),
+    "fork.copied": FaultPoint("The prefix of a fork is copied, in a transaction that is not committed yet.", OSError),
+    "fork.durable": FaultPoint(
+        "A fork is stored. It is not executing yet, and the client has no response.", StoreUnavailable
+    ),
     "cancel.durable": FaultPoint("A cancel is stored. The client has no response yet.", StoreUnavailable),
     "answer.durable": FaultPoint("An answer or a vote is stored. The client has no response yet.", StoreUnavailable),
     "delete.durable": FaultPoint("A run is deleted. The client has no response yet.", StoreUnavailable),

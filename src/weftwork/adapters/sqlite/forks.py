@@ -18,6 +18,7 @@ from weftwork.adapters.sqlite.database.reader import SqliteReaders, snapshot
 from weftwork.adapters.sqlite.database.writer import SqliteWriter
 from weftwork.adapters.sqlite.runs import SEQUENCE_BITS, find_by_number, run_number
 from weftwork.adapters.sqlite.transactions import RunHeadCache, insert_batch, insert_run
+from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import RunCreated
 from weftwork.ports.storage.forks import SourceMissing
 from weftwork.ports.storage.idempotency import SlotTaken
@@ -78,6 +79,7 @@ def create_fork(
         raise SourceMissing("the source of the fork does not exist, or has not as many events")
     run_no = insert_run(connection, heads, header, document, (), first.projection)
     _copy_source(connection, source.run_no, run_no, header.run_id, fork.from_seq)
+    fault_point("fork.copied")
     insert_batch(connection, run_no, first)
     if first.assets:
         add_references(connection, run_no, header.partition, first.assets)

@@ -176,6 +176,7 @@ class Executor:
         the store."""
         try:
             created = await self._runtime.forks.create(header, first, record)
+            fault_point("fork.durable")
         except (StoreUnavailable, asyncio.CancelledError):
             self._unconfirmed.add(header.key)
             raise

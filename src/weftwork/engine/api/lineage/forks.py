@@ -23,6 +23,7 @@ from weftwork.engine.host.set_aside import check_size, most_state
 from weftwork.engine.run.append import BatchBuilder, hide_inputs, make_redactor
 from weftwork.engine.run.replay import REPLAY_PAGE_BYTES, REPLAY_PAGE_EVENTS, RunTooLarge, load_state
 from weftwork.engine.runtime import Runtime
+from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.ports.storage.forks import SourceMissing
 from weftwork.ports.storage.idempotency import SlotTaken
@@ -343,6 +344,7 @@ class Forks(msgspec.Struct, eq=False):
         return time_limit(self._runtime.limits, plan.workflow.timeout_ms, header.configurable)
 
     async def _store(self, header: RunHeader, first: Batch, record: IdempotencyRecord | None) -> SlotTaken | None:
+        fault_point("fork.checked")
         try:
             created = await self._executor.create_fork(header, first, record)
         except SourceMissing:

@@ -1,0 +1,1 @@
+"""Creations of forks, and what they do first, under SIGKILL."""
