@@ -16,6 +16,7 @@ from tests.simulation.random_workflows import FLAKY, INPUTS, random_workflow
 from weftwork.engine.api.lineage import forks
 from weftwork.engine.api.lineage.forks import Forks
 from weftwork.protocol.limits import Limits
+from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.replay import fork_points
 from weftwork.protocol.run.header import RunKey
 
@@ -176,6 +177,7 @@ async def test_an_approval_does_not_count_for_other_inputs() -> None:
 
 @pytest.mark.rule("fork-04", "fork-07")
 @fails_without(fork_points, "OUTCOME_TYPES", fork_points.OUTCOME_TYPES - {"conversation.closed"})
+@fails_without(fork_points, "CONSEQUENCE_TYPES", frozenset())
 async def test_a_conversation_is_continued_from_every_event_under_its_id() -> None:
     talk = node("talk", "core.conversationGate", config={"turnCount": 2})
     bench, source = await EngineHarness().with_settled_run(workflow([talk]))
@@ -195,4 +197,30 @@ async def test_a_conversation_is_continued_from_every_event_under_its_id() -> No
         opened = (await bench.payloads(branch, "conversation.opened"))[-1]
         exchanged = await bench.payloads(branch, "conversation.exchanged")
         assert {each["conversationId"] for each in exchanged} == {opened["conversationId"]}
+        assert [each["turnIndex"] for each in exchanged] == [1, 2], (from_seq, types[from_seq])
+    await bench.crash()
+
+
+@pytest.mark.rule("fork-07", "appr-09")
+@fails_without(fork_points, "VOTE_TYPES", frozenset())
+async def test_a_quorum_of_two_can_be_reached_in_a_branch_from_every_event() -> None:
+    """A branch has no vote that had decided: whoever gave it is asked again."""
+    gate = node("ask", "core.approvalGate", config={"title": "Go on?", "requiredApprovals": 2})
+    bench, source = await EngineHarness().with_settled_run(workflow([gate]))
+
+    async def vote(key: RunKey) -> str:
+        for person in ("ann", "bob"):
+            if await bench.status(key) == "waiting-approval":
+                await bench.answer(key, {"action": "accept"}, "ask", Answerer(person))
+                await settle()
+        return await bench.status(key)
+
+    assert await vote(source) == "completed"
+    types = await bench.event_types(source)
+    for from_seq in range(1, len(types)):
+        branch = await fork(bench, source, from_seq)
+        await settle()
+        assert await vote(branch) == "completed", (from_seq, types[from_seq])
+        received = await bench.payloads(branch, "approval.received")
+        assert [each["action"] for each in received] == ["accept"], (from_seq, types[from_seq])
     await bench.crash()

@@ -84,6 +84,17 @@ async def test_the_prefix_of_a_branch_can_end_within_a_cancellation() -> None:
     assert {"node.cancelled node.cancelled", "node.cancelled run.cancelled"} <= {*around}
 
 
+@pytest.mark.rule("replay-06", "fork-07")
+async def test_the_prefix_of_a_branch_can_end_within_an_answer() -> None:
+    talk = node("talk", "core.conversationGate", config={"turnCount": 2})
+    engine, source = await EngineHarness().with_settled_run(workflow([talk]))
+    for turn in ("one", "two"):
+        await engine.answer(source, {"content": turn}, "talk")
+        await run_ready_tasks()
+    around = await check_branches(engine, source)
+    assert "interrupt.resolved conversation.exchanged" in around
+
+
 @pytest.mark.rule("fork-04")
 @fails_without(ReplayLog, "note_fork", lambda self, event, state: None)
 async def test_readers_see_that_deadlines_count_from_the_fork_in_the_replay_of_a_branch() -> None:

@@ -6,7 +6,8 @@ started.
 
 The outcome of a node is several events, which one decision of the engine has made: what the node writes, then its end.
 A fork point between them leaves a node that has written and still runs. It runs again in the branch and writes again.
-Therefore what the prefix has of its outcome must not count.
+Therefore what the prefix has of its outcome must not count. The same is true of an answer and the events that follow
+from it: the branch asks again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,13 +35,20 @@ MAX_NAMED_EFFECTS: Final = 20
 
 
 _READ_TYPES: Final = frozenset(
-    {"run.failed", "node.failed", events.EFFECT_CLAIMED, events.CHILD_STARTED, events.CHILD_ENDED}
+    {
+        "run.failed",
+        "node.failed",
+        "interrupt.resolved",
+        events.EFFECT_CLAIMED,
+        events.CHILD_STARTED,
+        events.CHILD_ENDED,
+    }
 )
-"""The types of events whose payload decides about a retry."""
+"""The types of events whose payload decides about a fork point."""
 
 
 class LogEntry(msgspec.Struct, frozen=True):
-    """The parts of an event that decide about a retry."""
+    """The parts of an event that decide about a fork point."""
 
     sequence: int
     type: str
@@ -56,6 +64,8 @@ class LogEntry(msgspec.Struct, frozen=True):
     """Of the start of a child run."""
     child_status: str = ""
     """Of the end of a child run."""
+    is_answered: bool = False
+    """Of the end of an interrupt: somebody has answered it."""
 
 
 def log_entry(event: Event) -> LogEntry:
@@ -67,6 +77,8 @@ def log_entry(event: Event) -> LogEntry:
         return LogEntry(event.sequence, event.type, event.node_id, code=payload["error"]["code"])
     if event.type == "run.failed":
         return LogEntry(event.sequence, event.type, payload.get("failedNodeId"))
+    if event.type == "interrupt.resolved":
+        return LogEntry(event.sequence, event.type, event.node_id, is_answered="resolvedBy" in payload)
     if event.type == events.CHILD_STARTED:
         child, awaited = payload["childRunId"], payload["awaited"]
         return LogEntry(event.sequence, event.type, event.node_id, child_run_id=child, is_awaited=awaited)
@@ -203,10 +215,21 @@ OUTCOME_TYPES: Final = frozenset(
 """The types of events that an outcome of a node has before its end."""
 
 
+VOTE_TYPES: Final = frozenset({"approval.granted", "approval.rejected", "approval.overridden"})
+"""Events of an answer to an approval, before the end of the interrupt that it may decide."""
+CONSEQUENCE_TYPES: Final = frozenset({"conversation.exchanged", "approval.received", "clarification.resolved"})
+"""Events of an answer, after the end of its interrupt."""
+
+
 def is_outcome_part(entry: LogEntry, following: LogEntry) -> bool:
-    """Whether an event may belong to the same outcome as the one after it."""
-    if entry.node_id is None or entry.node_id != following.node_id:
+    """Whether an event may belong to the same outcome, or to the same answer, as the one after it."""
+    if entry.node_id is None or entry.node_id != following.node_id or following.type == "node.resumed":
+        # A node resumes after a whole answer.
         return False
+    if entry.type == "interrupt.resolved":
+        return following.type in CONSEQUENCE_TYPES
+    if entry.type in VOTE_TYPES:
+        return following.is_answered
     return entry.type in OUTCOME_TYPES or is_author_event_type(entry.type)
 
 
@@ -219,4 +242,5 @@ def cut_outcome(before: Iterable[LogEntry], following: LogEntry) -> tuple[Sequen
         if not is_outcome_part(entry, following):
             return found, True
         found.append(entry.sequence)
+        following = entry
     return found, False
