@@ -64,8 +64,10 @@ async def take_up(schedule: RandomSchedule) -> None:
     schedule.documents = []
 
 
-async def branch_of(schedule: RandomSchedule, source: RunKey, from_seq: int) -> RunKey:
-    """A branch that has ended, and whose prefix is that of its source."""
+async def branch_of(
+    schedule: RandomSchedule, source: RunKey, from_seq: int, make: Callable[[], Awaitable[RunKey]] | None = None
+) -> RunKey:
+    """A branch that has ended, and whose prefix is that of its source. `make` creates it, unless it is any branch."""
     engine = schedule.engine
     before = await shape(engine, source)
     if isinstance(schedule, InterruptSchedule):
@@ -81,7 +83,7 @@ async def branch_of(schedule: RandomSchedule, source: RunKey, from_seq: int) -> 
             return any(counts[effect_key("acme", each, node_id, visit, f"step:{step}")] for each in lineage)
 
         schedule._has_happened = has_happened  # pyright: ignore[reportAttributeAccessIssue]
-    schedule.key = key = await fork(engine, source, from_seq)
+    schedule.key = key = await (fork(engine, source, from_seq) if make is None else make())
     await RandomSchedule.finish(schedule)
     events = await shape(engine, key)
     assert mended(events[:from_seq], key, source) == before[:from_seq]

@@ -118,6 +118,26 @@ async def test_a_rejected_approval_is_asked_again() -> None:
 
 
 @pytest.mark.rule("retry-02")
+@fails_without(fork_points, "STOP_TYPES", fork_points.STOP_TYPES - {"node.cancelled"})
+async def test_a_run_that_was_cancelled_while_it_waited_asks_again() -> None:
+    nodes = [
+        node("ask", "core.approvalGate", config={"title": "Go on?"}),
+        node("other", "core.approvalGate"),
+        node("z"),
+    ]
+    bench, source = await EngineHarness().with_settled_run(workflow(nodes, [edge("ask", "z"), edge("other", "z")]))
+    await bench.cancel(source)
+    assert (await bench.event_types(source))[-3:] == ["node.cancelled", "node.cancelled", "run.cancelled"]
+    again = await retry(bench, source)
+    await settle()
+    assert await bench.status(again) == "waiting-approval"
+    for node_id in ("ask", "other"):
+        await bench.answer(again, {"action": "accept"}, node_id)
+        await settle()
+    assert await bench.status(again) == "completed"
+
+
+@pytest.mark.rule("retry-02")
 async def test_the_retry_of_a_child_is_that_of_its_parent() -> None:
     till = Till()
     child = workflow([node("till", "test.till")], id="child")

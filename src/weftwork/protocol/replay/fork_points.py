@@ -22,9 +22,9 @@ from weftwork.protocol.run.header import TERMINAL_STATUSES
 from weftwork.protocol.spelling import did_you_mean
 
 STOP_TYPES: Final = frozenset(
-    {"cap.breached", events.LIMIT_BREACHED, events.CANCEL_REQUESTED, "workflow.loopback-limit"}
+    {"cap.breached", events.LIMIT_BREACHED, events.CANCEL_REQUESTED, "workflow.loopback-limit", "node.cancelled"}
 )
-"""Events after which a run only ends."""
+"""Events after which a run only ends. A run of which nothing is executed is cancelled at once, and has no request."""
 ANSWER_TYPES: Final = frozenset(
     {"interrupt.resolved", "approval.received", "approval.rejected", "approval.overridden", "clarification.resolved"}
 )
