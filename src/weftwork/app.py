@@ -44,6 +44,7 @@ from weftwork.engine.api.interrupts import InterruptLinks, Interrupts
 from weftwork.engine.api.keyring import Keyring
 from weftwork.engine.api.lineage.forks import Forks
 from weftwork.engine.api.lineage.imports import Imports
+from weftwork.engine.api.lineage.retries import Retries
 from weftwork.engine.api.lineage.run_trees import RunTrees
 from weftwork.engine.api.retention import Retention
 from weftwork.engine.api.review import Bundles, LookBack, RunDiffs
@@ -189,6 +190,7 @@ class Host:
         self.keyring = Keyring(self._store.keys, self._clock, self._ids, SCOPES)
         self._control = RunControl(runtime, self._executor)
         self._forks = Forks(runtime, self.catalog, self._executor)
+        self._retries = Retries(runtime, self._executor, self._forks)
         links = InterruptLinks(
             self._signer,
             self._clock,
@@ -370,7 +372,7 @@ class Host:
         surfaces = SurfaceRoutes(self._surfaces, self._interrupts)
         interrupts = InterruptRoutes(self._interrupts, self._answer_pages, self._site)
         organisation = OrganisationRoutes(self._logo)
-        forks = ForkRoutes(self._forks)
+        forks = ForkRoutes(self._forks, self._retries)
         bundle = BundleRoutes(self._bundles)
         assets = AssetRoutes(self._tenant_assets, self.settings.limits(), self.settings.media_reach)
         routes = tuple(route for route in ROUTES if self.settings.test_seams or not route.test_only)

@@ -59,6 +59,12 @@ def copy_a_piece(fork: MemoryRun, source: MemoryRun) -> None:
     del fork.events[1000:]
 
 
+async def look_at_no_scope(
+    port: Any, real: Any, header: RunHeader, first: Batch, record: Any = None, exclusive: bool = False
+) -> Any:
+    return await real(header, first, record)
+
+
 async def want_events(port: Any, real: Any, header: RunHeader, first: Batch, record: Any = None) -> Any:
     if not first.events:
         raise HostFault("no events")
@@ -109,6 +115,7 @@ async def need_the_source(port: Any, real: Any, run: RunKey, after: RunKey | Non
 
 
 FORKS: dict[str, tuple[str, Wrap]] = {
+    "a_fork_takes_a_free_scope": ("forks.create", look_at_no_scope),
     "a_fork_has_the_events_of_its_prefix": ("forks.create", copied(stamp_again)),
     "a_chunk_of_a_fork_names_the_fork": ("forks.create", copied(rename_everywhere)),
     "a_fork_has_the_hidden_values_of_its_prefix": ("forks.create", copied(hide_all)),

@@ -7,7 +7,7 @@ from tests.harness.cases import fails_without
 from tests.harness.definitions import node, variable
 from tests.live import KEY, Host
 from tests.live.fixtures import host_fixture
-from tests.live.steering import await_status, flow
+from tests.live.steering import await_status, cancel, flow, interrupt_node
 from weftwork.cli.forks import retry as retry_command
 from weftwork.cli.main import main
 
@@ -19,7 +19,9 @@ SHARES = flow(
     settings={"retries": 0},
 )
 
-host = host_fixture(workflows=[SHARES], store="memory")
+GATE = flow("gate", [interrupt_node("ask")])
+
+host = host_fixture(workflows=[SHARES, GATE], store="memory")
 
 
 def runs_retry(host: Host, *args: str, code: int = 0) -> Result:
@@ -44,3 +46,19 @@ def test_a_run_that_was_retried_is_not_selected_again(host: Host) -> None:
     assert "name a run to retry it again" in shown.stderr
     # By its id, it is retried once more.
     assert runs_retry(host, failed[0], "--set", "n=3").stdout.strip() not in ("", again)
+
+
+@pytest.mark.rule("retry-04")
+def test_a_second_retry_names_the_first_and_can_be_allowed(host: Host) -> None:
+    source = host.create(GATE["id"])
+    await_status(host, source, "waiting-input")
+    cancel(host, source)
+    first = runs_retry(host, source).stdout.strip()
+    refused = CliRunner().invoke(
+        main, ["runs", "retry", source], env={"WEFTWORK_URL": host.address, "WEFTWORK_KEY": KEY}
+    )
+    assert refused.exit_code != 0
+    assert first in refused.stderr
+    assert "--allow-concurrent makes another retry" in refused.stderr
+    second = runs_retry(host, source, "--allow-concurrent").stdout.strip()
+    assert second not in ("", first)

@@ -12,7 +12,7 @@ from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness
 from tests.live.steering import flow, interrupt_node
 from tests.live.tokens import approval_workflow
-from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome, idempotent
+from weftwork.engine.api.idempotency import IdempotencyClaim, idempotent
 from weftwork.engine.api.interrupts import InterruptLinks, Interrupts, decode_cursor, encode_cursor
 from weftwork.engine.api.keyring import Keyring, Principal, require_run
 from weftwork.engine.host.executor import Executor
@@ -22,6 +22,7 @@ from weftwork.ports.storage.run_queries import InterruptQuery
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.people.approvals import Answerer
+from weftwork.protocol.run.batch import ReplayableOutcome
 from weftwork.protocol.wire.v1.routes import SCOPES
 
 ASKS = flow("facade", [interrupt_node("ask")])

@@ -1,22 +1,26 @@
 """Forks and what happens to their source at the same time: it goes on, is deleted, or is forked twice."""
 
 import asyncio
-from itertools import pairwise
+from collections.abc import Callable, Iterator
+from itertools import count, pairwise
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.engine.forks.test_branches import fork, shape
-from tests.engine.forks.test_retries import DOCUMENT, Till, retry
+from tests.engine.forks.test_retries import DOCUMENT, Till, retries_of, retry
 from tests.engine.replay.replay_harness import check_rows
 from tests.harness.cases import fails_without
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, WrappedLog, fault_of, settle, until
 from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.engine.api.lineage import forks as forks_module
-from weftwork.engine.api.lineage.forks import ForkOutcome, Forks
+from weftwork.engine.api.lineage import retries as retries_module
+from weftwork.engine.api.lineage.forks import Forks
 from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import ClientFault, HostFault
+from weftwork.protocol.replay.fork_request import ForkOutcome
 from weftwork.protocol.run.header import RunKey
 from weftwork.testing.storage.harness import purge
 
@@ -77,17 +81,17 @@ async def test_a_fork_of_a_run_that_is_deleted_meanwhile_is_whole_or_not_found(w
 
 
 @pytest.mark.parametrize(
-    ("way", "guard", "instead"),
+    ("way", "owner", "guard", "instead"),
     [
-        ("start over", "check_exists", lambda log, key: asyncio.sleep(0)),
-        ("branch", "check_read", lambda last, wanted: None),
-        ("retry", "check_read", lambda last, wanted: None),
+        ("start over", forks_module, "check_exists", lambda log, key: asyncio.sleep(0)),
+        ("branch", forks_module, "check_read", lambda last, wanted: None),
+        ("retry", retries_module, "check_read", lambda last, wanted: None),
     ],
 )
 async def test_a_deletion_that_is_overlooked_is_seen(
-    way: str, guard: str, instead: Any, monkeypatch: pytest.MonkeyPatch
+    way: str, owner: Any, guard: str, instead: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forks_module, guard, instead)
+    monkeypatch.setattr(owner, guard, instead)
     with pytest.raises((AssertionError, HostFault)):
         await check_deletions(way)
 
@@ -204,3 +208,69 @@ async def test_the_same_key_and_body_are_one_fork() -> None:
 
 async def _nothing() -> None:
     return None
+
+
+HELD = workflow([node("till", "test.till"), node("hold", "test.gate")], [edge("till", "hold")])
+"""A retry of its failed run waits at the gate."""
+
+
+async def failed_run() -> tuple[EngineHarness, RunKey]:
+    till = Till()
+    engine, source = await EngineHarness(*till.types()).with_ended_run(HELD)
+    till.is_broken = False
+    return engine, source
+
+
+async def cancelled_run() -> tuple[EngineHarness, RunKey]:
+    """A run without an event before its cancellation, so that its retry starts over."""
+    engine, other = await EngineHarness().with_settled_run(workflow([node("hold", "test.gate")]))
+    header = msgspec.structs.replace((await engine.stored_run(other)).header, run_id="run-cancelled")
+    await engine.store.log.create(header)
+    await engine.cancel(header.key)
+    assert await engine.event_types(header.key) == ["run.cancelled"]
+    return engine, header.key
+
+
+def separate_scopes(numbers: Iterator[int]) -> Callable[[str], str]:
+    return lambda run_id: f"{run_id} {next(numbers)}"
+
+
+@pytest.mark.rule("retry-04")
+@fails_without(forks_module, "retry_scope", separate_scopes(count()))
+async def test_of_concurrent_retries_one_is_made() -> None:
+    for engine, source in (await failed_run(), await cancelled_run()):
+        requests = [retries_of(engine).retry_run(CALLER, source.run_id, {}) for _ in range(6)]
+        answers = await asyncio.gather(*requests, return_exceptions=True)
+        made = [each for each in answers if isinstance(each, ForkOutcome)]
+        assert len(made) == 1
+        refused = [each for each in answers if isinstance(each, ClientFault)]
+        assert len(refused) == 5
+        for each in refused:
+            assert (each.code, each.status, each.details) == ("conflict", 409, {"retryRunId": made[0].run_id})
+        assert len(await engine.store.forks.forks_of(source, None, 10)) == 1
+        await engine.crash()
+
+
+@pytest.mark.rule("retry-04", "idem-01")
+async def test_another_retry_is_made_when_the_first_has_ended_or_the_caller_allows_it() -> None:
+    engine, source = await failed_run()
+    first = await retry(engine, source)
+    assert (await fault_of(retry(engine, source))).details == {"retryRunId": first.run_id}
+    beside = await retry(engine, source, allowConcurrent=True)
+    assert (await fault_of(retry(engine, source))).details == {"retryRunId": first.run_id}
+    for key in (first, beside):
+        await engine.cancel(key)
+        await engine.run_to_end(key)
+    outcome = await retries_of(engine).retry_run(CALLER, source.run_id, {}, "key")
+    again = await retries_of(engine).retry_run(CALLER, source.run_id, {}, "key")
+    assert (again.run_id, again.replayed) == (outcome.run_id, True), "the same request is no second retry"
+    # Forks that are no retries, and retries of other runs, are not counted.
+    await fork(engine, source, 2)
+    await retry(engine, first)
+    last = CALLER.run(outcome.run_id)
+    await until(lambda: "hold" in engine.gate_node.waiting)
+    assert (await fault_of(retry(engine, source))).details == {"retryRunId": last.run_id}
+    await engine.cancel(last)
+    await engine.run_to_end(last)
+    assert (await retry(engine, source)).run_id != last.run_id
+    await engine.crash()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.engine.forks.test_branches import shape
 from tests.engine.forks.test_random_branches import BranchedEffects, branch_of, check_effects, mended, take_up
+from tests.engine.forks.test_retries import retries_of
 from tests.engine.replay.replay_harness import check_rows
 from tests.engine.replay.test_random_replays import play_children, play_interrupts, play_models
 from tests.harness.definitions import edge, example_count, node
@@ -22,7 +23,6 @@ from tests.simulation.effects.effect_schedule import CUTTING_ERRORS, FAULTY_TURN
 from tests.simulation.effects.effect_workflows import GatedExternalSystem, key_maker, random_workflow
 from tests.simulation.models.model_schedule import ModelSchedule
 from tests.simulation.random_schedule import RandomSchedule, Weights
-from weftwork.engine.api.lineage.forks import Forks
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -96,10 +96,9 @@ async def request_retry(schedule: RandomSchedule, source: RunKey) -> tuple[RunKe
     body: dict[str, Any] = {}
     repeated: list[tuple[str, str]] = []
     for _ in range(MAX_REQUESTS):
-        engine = schedule.engine
-        forks = Forks(engine.runtime, engine.catalog, engine.executor)
         try:
-            outcome = await forks.retry_run(CALLER, source.run_id, body, f"again-{source.run_id}-{len(repeated)}")
+            key = f"again-{source.run_id}-{len(repeated)}"
+            outcome = await retries_of(schedule.engine).retry_run(CALLER, source.run_id, body, key)
         except StoreUnavailable:
             continue
         except ClientFault as fault:

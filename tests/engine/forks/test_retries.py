@@ -11,6 +11,7 @@ from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, fault_of, settle
 from tests.harness.external_system import effect_node_type
 from weftwork.engine.api.lineage.forks import Forks
+from weftwork.engine.api.lineage.retries import Retries
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType
 from weftwork.protocol.replay import fork_points
@@ -18,8 +19,12 @@ from weftwork.protocol.replay.fork_points import ChildEffect, RetryPoint
 from weftwork.protocol.run.header import RunKey
 
 
+def retries_of(bench: EngineHarness) -> Retries:
+    return Retries(bench.runtime, bench.executor, Forks(bench.runtime, bench.catalog, bench.executor))
+
+
 async def retry(bench: EngineHarness, key: RunKey, **body: Any) -> RunKey:
-    outcome = await Forks(bench.runtime, bench.catalog, bench.executor).retry_run(CALLER, key.run_id, body)
+    outcome = await retries_of(bench).retry_run(CALLER, key.run_id, body)
     return CALLER.run(outcome.run_id)
 
 
@@ -210,7 +215,7 @@ async def test_a_child_run_that_was_deleted_counts_as_an_effect() -> None:
     bench, source = await start_run(parent, child, bench=EngineHarness(*till.types()))
     await bench.run_to_end(source)
     point = RetryPoint(5, "call", restarted=(("call", "run_gone"),))
-    found = await Forks(bench.runtime, bench.catalog, bench.executor)._effects_of_children(source, point)
+    found = await retries_of(bench)._effects_of_children(source, point)
     assert found == [ChildEffect("call", "run_gone")]
 
 

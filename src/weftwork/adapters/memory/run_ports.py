@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from weftwork.adapters.memory.run_table import MemoryRun, OpenInterrupts, RunPort, after_number, index_of
+from weftwork.adapters.memory.run_table import MemoryRun, OpenInterrupts, RunPort, RunTable, after_number, index_of
 from weftwork.ports.storage.annotations import AddResult, Annotation, AnnotationPage
 from weftwork.ports.storage.child_runs import PendingCancelRequest, PendingChildResult
 from weftwork.ports.storage.event_log import BEFORE_HEADER, RunCreated, RunOutline, ScopeTaken, SequenceConflict
@@ -53,10 +53,8 @@ class MemoryEventLog(RunPort):
         check_first_batch(header, record, first)
         if (taken := self._records.find_taken(record)) is not None:
             return taken
-        if exclusive:
-            for run in self._table.live.values():
-                if (run.key.partition, run.scope_id) == (header.partition, header.scope_id):
-                    return ScopeTaken(run.key.run_id)
+        if exclusive and (scope_taken := _find_live_in_scope(self._table, header)) is not None:
+            return scope_taken
         if header.key in self._table.runs:
             raise HostFault(f"the run id {header.run_id} is in use")
         run = self._table.add(header, hidden)
@@ -117,6 +115,13 @@ class MemoryEventLog(RunPort):
         return sorted(found, key=lambda item: item.sequence)
 
     async def check_ready(self) -> None: ...
+
+
+def _find_live_in_scope(table: RunTable, header: RunHeader) -> ScopeTaken | None:
+    for run in table.live.values():
+        if (run.key.partition, run.scope_id) == (header.partition, header.scope_id):
+            return ScopeTaken(run.key.run_id)
+    return None
 
 
 def _log_bytes(run: MemoryRun) -> int:
@@ -227,11 +232,13 @@ class MemoryForks(RunPort):
     """Implements ports.storage.forks.Forks."""
 
     async def create(
-        self, header: RunHeader, first: Batch, record: IdempotencyRecord | None = None
-    ) -> RunCreated | SlotTaken:
+        self, header: RunHeader, first: Batch, record: IdempotencyRecord | None = None, exclusive: bool = False
+    ) -> RunCreated | SlotTaken | ScopeTaken:
         fork = check_first_fork_batch(header, record, first)
         if (taken := self._records.find_taken(record)) is not None:
             return taken
+        if exclusive and (scope_taken := _find_live_in_scope(self._table, header)) is not None:
+            return scope_taken
         source = self._table.runs.get(RunKey(header.partition, fork.run_id))
         if source is None or source.projection.last_sequence < fork.from_seq - 1:
             raise SourceMissing("the source of the fork does not exist, or has not as many events")

@@ -17,9 +17,9 @@ from weftwork.adapters.sqlite.database.port import SqlitePort, reads
 from weftwork.adapters.sqlite.database.reader import SqliteReaders, snapshot
 from weftwork.adapters.sqlite.database.writer import SqliteWriter
 from weftwork.adapters.sqlite.runs import SEQUENCE_BITS, find_by_number, run_number
-from weftwork.adapters.sqlite.transactions import RunHeadCache, insert_batch, insert_run
+from weftwork.adapters.sqlite.transactions import RunHeadCache, find_live_in_scope, insert_batch, insert_run
 from weftwork.ports.fault_points import fault_point
-from weftwork.ports.storage.event_log import RunCreated
+from weftwork.ports.storage.event_log import RunCreated, ScopeTaken
 from weftwork.ports.storage.forks import SourceMissing
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.run.batch import Batch, IdempotencyRecord, check_first_fork_batch
@@ -69,11 +69,14 @@ def create_fork(
     fork: Fork,
     first: Batch,
     record: IdempotencyRecord | None,
-) -> RunCreated | SlotTaken:
+    exclusive: bool = False,
+) -> RunCreated | SlotTaken | ScopeTaken:
     """Forks.create of a checked batch. `document` is the encoded header."""
     taken = idempotency.find_recorded(connection, record) if record is not None else None
     if taken is not None:
         return taken
+    if exclusive and (scope_taken := find_live_in_scope(connection, header)) is not None:
+        return scope_taken
     source = heads.find(connection, RunKey(header.partition, fork.run_id))
     if source is None or source.last_sequence < fork.from_seq - 1:
         raise SourceMissing("the source of the fork does not exist, or has not as many events")
@@ -130,10 +133,10 @@ class SqliteForks(SqlitePort):
         self._heads = heads
 
     async def create(
-        self, header: RunHeader, first: Batch, record: IdempotencyRecord | None = None
-    ) -> RunCreated | SlotTaken:
+        self, header: RunHeader, first: Batch, record: IdempotencyRecord | None = None, exclusive: bool = False
+    ) -> RunCreated | SlotTaken | ScopeTaken:
         fork = check_first_fork_batch(header, record, first)
         document = _encode_header(header)
-        return await self._write(create_fork, self._heads, header, document, fork, first, record)
+        return await self._write(create_fork, self._heads, header, document, fork, first, record, exclusive)
 
     forks_of = reads(list_forks)

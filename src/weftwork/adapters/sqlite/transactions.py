@@ -113,10 +113,8 @@ def create_run(
     if taken is not None:
         return taken
     partition = header.partition
-    if exclusive:
-        live = connection.execute(_LIVE_IN_SCOPE, (partition, header.scope_id)).fetchall()
-        if live:
-            return ScopeTaken(live[0][0])
+    if exclusive and (scope_taken := find_live_in_scope(connection, header)) is not None:
+        return scope_taken
     projection = first.projection if first is not None else PENDING
     run_no = insert_run(connection, heads, header, document, hidden, projection)
     if header.parent is not None:
@@ -134,6 +132,12 @@ def create_run(
     if record is not None:
         idempotency.put_record(connection, record)
     return _CREATED_RESULT
+
+
+def find_live_in_scope(connection: SqliteConnection, header: RunHeader) -> ScopeTaken | None:
+    """The oldest run in the scope of a new one that has not ended."""
+    live = connection.execute(_LIVE_IN_SCOPE, (header.partition, header.scope_id)).fetchall()
+    return ScopeTaken(live[0][0]) if live else None
 
 
 # The number of a deleted run is not reused while rows of that run may remain or a cursor may refer to it. The newest

@@ -36,6 +36,7 @@ _PROGRESS_SECONDS: Final = 10.0
     is_flag=True,
     help="Allow effects after the fork point, and of child runs that start again, to happen twice.",
 )
+@click.option("--allow-concurrent", is_flag=True, help="Allow a retry while another one of the run has not ended.")
 @click.option(
     "--status",
     "statuses",
@@ -60,6 +61,7 @@ def retry(
     model: str | None,
     configurable: tuple[str, ...],
     repeat_effects: bool,
+    allow_concurrent: bool,
     statuses: tuple[str, ...],
     workflow: str | None,
     since: int | None,
@@ -72,7 +74,8 @@ def retry(
     Requires a weftwork host. RUN stays failed, and the retry is linked to it. Recorded results of the failed node are
     used again. If the outcome of an effect is unknown, the retry asks a person first. The retry of a child run is that
     of its parent, which starts the child again: if effects of the child would happen twice, the host refuses the retry
-    and names them. With --status, runs that have a branch already, such as a retry, are left out.
+    and names them. A run has one unfinished retry at a time, unless --allow-concurrent is given. With --status, runs
+    that have a branch already, such as a retry, are left out.
 
     \b
     Examples:
@@ -95,6 +98,8 @@ def retry(
         body["fromNodeId"] = from_node
     if repeat_effects:
         body["repeatEffects"] = True
+    if allow_concurrent:
+        body["allowConcurrent"] = True
     if statuses:
         run_ids = _select_unretried(client, statuses, workflow, since)
         if dry_run or not run_ids:
@@ -132,6 +137,8 @@ def _retry_one(client: Client, run_id: str, body: dict[str, Any]) -> dict[str, A
             say(f"would happen again: node {clean(str(effect.get('nodeId')))}{child}{step}", err=True)
         if refused.details.get("repeatedEffects"):
             say("--repeat-effects allows it.", err=True)
+        elif "retryRunId" in refused.details:
+            say("--allow-concurrent makes another retry.", err=True)
         elif "runStatus" in refused.details and "fromNodeId" not in body:
             say("--from NODE runs a part of a completed run again.", err=True)
         raise

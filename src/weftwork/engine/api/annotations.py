@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome, idempotent
+from weftwork.engine.api.idempotency import IdempotencyClaim, idempotent
 from weftwork.engine.api.keyring import Principal, require_run
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
@@ -27,6 +27,7 @@ from weftwork.protocol.privacy.credential_redaction import mask_credentials_in_t
 from weftwork.protocol.privacy.redaction import COPY_NAME, Redactor
 from weftwork.protocol.privacy.secret_matcher import redaction_marker
 from weftwork.protocol.review import annotations
+from weftwork.protocol.run.batch import ReplayableOutcome
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.imports import is_imported
 from weftwork.protocol.run.projection import StoredRun

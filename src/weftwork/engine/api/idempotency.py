@@ -12,15 +12,8 @@ from weftwork.ports.clock import Clock
 from weftwork.ports.storage.idempotency import IdempotencyRecords, SlotTaken
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.canonical import digest
-from weftwork.protocol.run.batch import IdempotencyRecord
+from weftwork.protocol.run.batch import IdempotencyRecord, ReplayableOutcome
 from weftwork.protocol.wire import idempotency
-
-
-class ReplayableOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of a mutation. `replayed` is true if it comes from the record of an earlier request."""
-
-    replayed: bool = False
-
 
 T = TypeVar("T", bound=ReplayableOutcome)
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome, idempotent
+from weftwork.engine.api.idempotency import IdempotencyClaim, idempotent
 from weftwork.engine.api.keyring import Principal, require_run
 from weftwork.engine.decide.inputs import CancelRequested, Input, PauseRequested, ResumeRequested, VariablesOverwritten
 from weftwork.engine.host.executor import Executor
@@ -20,7 +20,7 @@ from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.ids import is_path_id
 from weftwork.protocol.json import schema
-from weftwork.protocol.run.batch import IdempotencyRecord
+from weftwork.protocol.run.batch import IdempotencyRecord, ReplayableOutcome
 from weftwork.protocol.run.header import DRAIN_POLICIES, RunKey
 from weftwork.protocol.run.imports import refuse_change
 from weftwork.protocol.run.projection import StoredRun, bulk_cancel_entry, check_bulk_cancel

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome, idempotent
+from weftwork.engine.api.idempotency import IdempotencyClaim, idempotent
 from weftwork.engine.api.keyring import Principal, require_run
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
@@ -35,7 +35,7 @@ from weftwork.protocol.models.selection import check_selection
 from weftwork.protocol.privacy.credential_patterns import may_hold_credential
 from weftwork.protocol.privacy.credential_redaction import mask_options
 from weftwork.protocol.review.spans import SPAN_EVENT_TYPES, RunSpans, span_fact
-from weftwork.protocol.run.batch import HiddenValue
+from weftwork.protocol.run.batch import HiddenValue, ReplayableOutcome
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunHeader, RunKey
 from weftwork.protocol.run.projection import (

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome, idempotent
+from weftwork.engine.api.idempotency import IdempotencyClaim, idempotent
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.runtime import Runtime
@@ -19,6 +19,7 @@ from weftwork.ports.storage.definitions import (
 )
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.run.batch import ReplayableOutcome
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.workflow import registration
 from weftwork.protocol.workflow.definition import Workflow

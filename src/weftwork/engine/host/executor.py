@@ -169,13 +169,13 @@ class Executor:
         return created
 
     async def create_fork(
-        self, header: RunHeader, first: Batch, record: IdempotencyRecord | None
-    ) -> RunCreated | SlotTaken:
+        self, header: RunHeader, first: Batch, record: IdempotencyRecord | None, exclusive: bool
+    ) -> RunCreated | SlotTaken | ScopeTaken:
         """Store a fork, which begins with a copy of its source, and execute it like a run that is loaded after a
         restart. Raises SourceMissing, or StoreUnavailable; the fork may exist then, and is executed once it is found in
         the store."""
         try:
-            created = await self._runtime.forks.create(header, first, record)
+            created = await self._runtime.forks.create(header, first, record, exclusive)
             fault_point("fork.durable")
         except (StoreUnavailable, asyncio.CancelledError):
             self._unconfirmed.add(header.key)

@@ -11,7 +11,7 @@ with its source afterwards, so that each of them can be deleted alone. `forks_of
 
 from typing import Protocol
 
-from weftwork.ports.storage.event_log import RunCreated
+from weftwork.ports.storage.event_log import RunCreated, ScopeTaken
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.run.batch import Batch, IdempotencyRecord
 from weftwork.protocol.run.header import RunHeader, RunKey
@@ -26,8 +26,8 @@ class Forks(Protocol):
     """Implementations are proved by `weftwork.testing.storage`."""
 
     async def create(
-        self, header: RunHeader, first: Batch, record: IdempotencyRecord | None = None
-    ) -> RunCreated | SlotTaken:
+        self, header: RunHeader, first: Batch, record: IdempotencyRecord | None = None, exclusive: bool = False
+    ) -> RunCreated | SlotTaken | ScopeTaken:
         """Store a run whose header has a `fork`, with a copy of the source, and then the first batch.
 
         The copy has, of the source: the events with a sequence below `from_seq`, with the run id of the fork, also in
@@ -35,9 +35,10 @@ class Forks(Protocol):
         these events and of the inputs. The references to assets, all of them. The batch follows at `from_seq`, and its
         projection and rows are those of the whole log; it may have no events.
 
-        With `record`: if its slot is taken, return SlotTaken. Raises SourceMissing, or HostFault for a run id in use,
+        With `record`: if its slot is taken, return SlotTaken. With `exclusive`: as for `EventLog.create`. Raises
+        SourceMissing, or HostFault for a run id in use,
         a record of another partition, or a header or first batch that `check_first_fork_batch` refuses. The slot is
-        checked first, then the source.
+        checked first, then the scope, then the source.
 
         A fork with `from_seq` 0 has no prefix. It may also be created with `EventLog.create`, and is then found by
         `forks_of` as well, with nothing of its source.

@@ -65,7 +65,7 @@ class LogEntry(msgspec.Struct, frozen=True):
     child_status: str = ""
     """Of the end of a child run."""
     is_answered: bool = False
-    """Of the end of an interrupt: somebody has answered it."""
+    """Of the end of an interrupt: it was answered, and did not time out."""
 
 
 def log_entry(event: Event) -> LogEntry:
@@ -203,6 +203,22 @@ def refuse_repeated_effects(point: RetryPoint, of_children: Sequence[ChildEffect
         "Send repeatEffects: true if that is allowed."
     )
     return ClientFault("conflict", message, {"repeatedEffects": named[:MAX_NAMED_EFFECTS]})
+
+
+def retry_scope(run_id: str) -> str:
+    """retry-04 (host): the scope of all retries of a run. The store creates a retry only if no run of its scope is
+    unfinished, so that of concurrent requests one makes a retry. A scope that a caller has given to a run is another
+    one, unless the caller wants it to be the same."""
+    return f"weftwork.retry:{run_id}"
+
+
+def refuse_second_retry(run_id: str, retry_id: str) -> ClientFault:
+    """retry-04 (host): the unfinished retry is named, and the caller has to allow another one."""
+    message = (
+        f"The run {retry_id} retries the run {run_id} and has not ended. Follow it or cancel it, or send "
+        "allowConcurrent: true if both may do the same work."
+    )
+    return ClientFault("conflict", message, {"retryRunId": retry_id})
 
 
 OUTCOME_TYPES: Final = frozenset(

@@ -6,7 +6,7 @@ source.
 Source: OpenWOP replay (fork).
 """
 
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 
@@ -17,6 +17,7 @@ from weftwork.protocol.json import schema
 from weftwork.protocol.json.pointers import escape_token
 from weftwork.protocol.privacy.trust import TRUST_OPTION, is_untrusted_boundary
 from weftwork.protocol.review.spans import trace_of
+from weftwork.protocol.run.batch import ReplayableOutcome
 from weftwork.protocol.run.events import UNTRUSTED
 from weftwork.protocol.run.header import Fork, ForkMode, RunHeader
 from weftwork.protocol.spelling import did_you_mean
@@ -70,24 +71,21 @@ def parse_fork(document: Any) -> ForkRequest:
     return ForkRequest(mode, document.get("fromSeq", 0), overlay)
 
 
-class CreatedFork(Protocol):
+class ForkOutcome(ReplayableOutcome, frozen=True):
     """A fork that was created, and its status at that time."""
 
-    @property
-    def run_id(self) -> str: ...
-    @property
-    def source_run_id(self) -> str: ...
-    @property
-    def from_seq(self) -> int: ...
-    @property
-    def mode(self) -> ForkMode: ...
-    @property
-    def status(self) -> str: ...
+    run_id: str
+    source_run_id: str
+    from_seq: int
+    mode: ForkMode
+    status: str
 
 
 class RetryRequest(msgspec.Struct, frozen=True):
     from_node: str | None = None
     repeats_effects: bool = False
+    allows_concurrent: bool = False
+    """retry-04: whether another retry of the run may be unfinished."""
     overlay: dict[str, Any] = {}
 
     def branch_from(self, from_seq: int) -> ForkRequest:
@@ -99,11 +97,14 @@ def parse_retry(document: Any) -> RetryRequest:
     """retry-02 (host): the request, or a 400."""
     schema.require("retry-run", document)
     return RetryRequest(
-        document.get("fromNodeId"), document.get("repeatEffects", False), document.get("runOptionsOverlay", {})
+        document.get("fromNodeId"),
+        document.get("repeatEffects", False),
+        document.get("allowConcurrent", False),
+        document.get("runOptionsOverlay", {}),
     )
 
 
-def fork_document(fork: CreatedFork, urls: dict[str, str]) -> dict[str, Any]:
+def fork_document(fork: ForkOutcome, urls: dict[str, str]) -> dict[str, Any]:
     """fork-02 (OpenWOP replay): the response to a request for a fork, with the paths of the fork."""
     return {
         "runId": fork.run_id,
@@ -160,9 +161,10 @@ def fork_header(
     traceparent: str | None = None,
     retry: str | None = None,
     unapplied: tuple[int, ...] = (),
+    scope_id: str | None = None,
 ) -> RunHeader:
     """fork-05 (OpenWOP replay): the header of a fork. It has the owner, the definition and the inputs of its source; it
-    belongs to no parent run and to no scope, and calls no one back."""
+    belongs to no parent run and not to the scope of its source, and calls no one back."""
     is_replay = request.is_replay
     end = last_sequence + 1 if is_replay else request.from_seq
     # The log of the fork contains the events that the log of its source has from a source of its own.
@@ -174,7 +176,7 @@ def fork_header(
         created_at=now,
         traceparent=traceparent,
         parent=None,
-        scope_id=None,
+        scope_id=scope_id,
         callback_url=None,
         transport="rest",
         fork=Fork(

@@ -16,6 +16,12 @@ from weftwork.protocol.run.projection import Projection, StateRow
 MAX_SEQUENCE: Final = 2**26 - 1
 
 
+class ReplayableOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of a mutation. `replayed` is true if it comes from the record of an earlier request."""
+
+    replayed: bool = False
+
+
 class IdempotencyRecord(msgspec.Struct, frozen=True):
     """The outcome of one request with an Idempotency-Key."""
 

@@ -13,6 +13,7 @@ from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import Batch, ChildCreate, ChildResult, HiddenValue
 from weftwork.protocol.run.header import Owner, Parent, RunHeader, RunKey, Status
 from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
+from weftwork.testing.storage.forks import fork_batch, fork_header, fork_ids, make_source
 from weftwork.testing.storage.harness import Store, catch, fields_of, run_ids, state_of, stored_run
 from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, event, header, make_run, record, unfinished
 
@@ -327,3 +328,28 @@ async def one_of_many_takes_a_scope(store: Store) -> None:
     assert len(created) == 1
     assert Counter(answer for answer in answers if answer != RunCreated()) == {ScopeTaken(created[0]): 31}
     assert await run_ids(store) == created
+
+
+async def a_fork_takes_a_free_scope(store: Store) -> None:
+    """`Forks.create` with `exclusive` returns ScopeTaken and writes nothing while the scope has a live run. The slot is
+    checked before the scope, and the scope before the source. Of concurrent forks, exactly one is created."""
+    source = await make_source(store)
+    live = fork_header(source, 3, "live", scope_id="scope")
+    assert await store.forks.create(live, fork_batch(source, 3, "live"), None, True) == RunCreated()
+    other = fork_header(source, 3, "other", scope_id="scope")
+    given = other, fork_batch(source, 3, "other"), record(), True
+    assert await store.forks.create(*given) == ScopeTaken("live")
+    assert await store.records.find_record(ACME, "slot-1", 0) is None
+    gone = fork_header(RunKey(ACME, "nobody"), 3, "other", scope_id="scope")
+    assert await store.forks.create(gone, *given[1:]) == ScopeTaken("live")
+    assert await fork_ids(store, source) == ["live"]
+    await store.log.append(live.key, 3, batch(live.key, 3, status="completed"))
+    names = [f"fork-{number}" for number in range(8)]
+    headers = [fork_header(source, 3, name, scope_id="scope") for name in names]
+    calls = [store.forks.create(each, fork_batch(source, 3, each.run_id), None, True) for each in headers]
+    outcomes = await asyncio.gather(*calls)
+    (created,) = [name for name, outcome in zip(names, outcomes, strict=True) if outcome == RunCreated()]
+    assert outcomes.count(ScopeTaken(created)) == len(names) - 1
+    assert await fork_ids(store, source) == ["live", created]
+    assert await store.forks.create(other, *given[1:3]) == RunCreated()
+    assert await store.forks.create(*given) == SlotTaken(record())

@@ -4,6 +4,8 @@ the prefix is asked, called or started again."""
 import json
 from base64 import b64encode
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -212,3 +214,33 @@ def test_a_conversation_goes_on_in_a_branch_and_is_equal_in_a_replay(host: Host)
     assert len(other) == len(whole)
     # The fork point is between the second answer and its turn: the branch asks for it again.
     assert ["turn 1" in each for each in other] == [False] * 3
+
+
+@pytest.mark.slow
+@pytest.mark.rule("retry-04")
+def test_of_retries_that_are_requested_together_one_is_made(host: Host) -> None:
+    source = host.create("inner")
+    waiting(host, source, "ask")
+    assert host.call("POST", f"/v1/runs/{source}/cancel").status == 200
+    await_status(host, source, "cancelled")
+    path, callers = f"/v1/host/weftwork/runs/{source}/retry", 16
+    barrier = Barrier(callers)
+
+    def send(number: int) -> Answer:
+        barrier.wait(60)
+        return host.call("POST", path, {}, headers={"Idempotency-Key": f"{source}-{number}"})
+
+    with ThreadPoolExecutor(callers) as pool:
+        answers = list(pool.map(send, range(callers)))
+    (made,) = [each.document["runId"] for each in answers if each.status == 201]
+    refused = [each for each in answers if each.status != 201]
+    assert {error_code(each) for each in refused} == {(409, "conflict")}
+    assert {each.document["details"]["retryRunId"] for each in refused} == {made}
+    assert [row["runId"] for row in tree_of(host, source)["runs"]] == [source, made]
+    beside = host.call("POST", path, {"allowConcurrent": True})
+    assert beside.status == 201, beside.body
+    for run_id in (made, beside.document["runId"]):
+        waiting(host, run_id, "ask")
+        assert answer_over_http(host, run_id, "ask", "yes").status == 200
+        await_status(host, run_id, "completed")
+    assert host.call("POST", path, {}).status == 201, "no retry is unfinished"

@@ -1,16 +1,18 @@
 """Routes of forks."""
 
 from weftwork.adapters.http.message import Request, Response, json_response, replay_headers
-from weftwork.engine.api.lineage.forks import ForkOutcome, Forks
-from weftwork.protocol.replay.fork_request import fork_document
+from weftwork.engine.api.lineage.forks import Forks
+from weftwork.engine.api.lineage.retries import Retries
+from weftwork.protocol.replay.fork_request import ForkOutcome, fork_document
 from weftwork.protocol.wire.v1.paths import run_urls
 
 
 class ForkRoutes:
     """forkRun, retryRun."""
 
-    def __init__(self, forks: Forks) -> None:
+    def __init__(self, forks: Forks, retries: Retries) -> None:
         self._forks = forks
+        self._retries = retries
 
     async def fork_run(self, request: Request) -> Response:
         document = await request.json()
@@ -25,7 +27,7 @@ class ForkRoutes:
 
     async def retry_run(self, request: Request) -> Response:
         document = await request.json(optional=True)
-        outcome = await self._forks.retry_run(
+        outcome = await self._retries.retry_run(
             request.caller,
             request.run_id,
             document,

@@ -5,14 +5,13 @@ state at the fork point, in one commit.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET
 
-from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome, idempotent
+from weftwork.engine.api.idempotency import IdempotencyClaim, idempotent
 from weftwork.engine.api.keyring import Principal, require_run
 from weftwork.engine.api.runs import check_capacity, reserve_quota
 from weftwork.engine.host.catalog import WorkflowCatalog
@@ -21,10 +20,10 @@ from weftwork.engine.host.imported_runs import check_replayable
 from weftwork.engine.host.run_loader import unloadable_error
 from weftwork.engine.host.set_aside import check_size, most_state
 from weftwork.engine.run.append import BatchBuilder, hide_inputs, make_redactor
-from weftwork.engine.run.replay import REPLAY_PAGE_BYTES, REPLAY_PAGE_EVENTS, RunTooLarge, load_state
+from weftwork.engine.run.replay import RunTooLarge, load_state
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.fault_points import fault_point
-from weftwork.ports.storage.event_log import EventLog
+from weftwork.ports.storage.event_log import EventLog, RunCreated, ScopeTaken
 from weftwork.ports.storage.forks import SourceMissing
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import NO_SUCH_RUN, ClientFault, HostFault
@@ -35,28 +34,20 @@ from weftwork.protocol.media.asset_references import referenced_assets
 from weftwork.protocol.models.selection import check_selection
 from weftwork.protocol.privacy.redaction import Redactor, reveal
 from weftwork.protocol.privacy.trust import is_untrusted_boundary
-from weftwork.protocol.replay.fork_points import (
-    ChildEffect,
-    LogEntry,
-    RetryPoint,
-    RetrySearch,
-    cut_outcome,
-    log_entry,
-    refuse_repeated_effects,
-)
+from weftwork.protocol.replay.fork_points import cut_outcome, log_entry, refuse_second_retry, retry_scope
 from weftwork.protocol.replay.fork_request import (
+    ForkOutcome,
     ForkRequest,
     check_approvals,
     check_fork_point,
     check_masks,
     fork_header,
     parse_fork,
-    parse_retry,
 )
 from weftwork.protocol.run import payloads
-from weftwork.protocol.run.batch import Batch, IdempotencyRecord
-from weftwork.protocol.run.events import CHILD_STARTED, EFFECT_CLAIMED, UNTRUSTED, Draft
-from weftwork.protocol.run.header import ForkMode, RunHeader, RunKey
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.events import UNTRUSTED, Draft
+from weftwork.protocol.run.header import RunHeader, RunKey
 from weftwork.protocol.run.imports import check_forkable
 from weftwork.protocol.run.projection import Projection, StoredRun
 from weftwork.protocol.timestamps import iso
@@ -64,22 +55,17 @@ from weftwork.protocol.workflow import run_options
 from weftwork.protocol.workflow.plan import Plan
 
 CUT_PAGE_EVENTS: Final = 256
-MAX_CONCURRENT_READS: Final = 4
-"""Retries whose fork point is searched for concurrently. Each reads whole logs."""
 MAX_CONCURRENT_FOLDS: Final = 4
 """Forks whose state at the fork point is folded concurrently. Each state is in memory as a whole."""
-MAX_SEARCHED_CHILDREN: Final = 1000
-"""Child runs whose logs are searched for effects before a retry starts them again."""
 
 
-class ForkOutcome(ReplayableOutcome, frozen=True):
-    """A fork that was created, and its status at that time."""
+class Retry(msgspec.Struct, frozen=True):
+    """What makes a branch a retry."""
 
-    run_id: str
-    source_run_id: str
-    from_seq: int
-    mode: ForkMode
-    status: str
+    node_id: str | None
+    """The failed node that it runs again."""
+    allows_concurrent: bool
+    """retry-04: another retry of the run may be unfinished."""
 
 
 class Forks(msgspec.Struct, eq=False):
@@ -88,7 +74,6 @@ class Forks(msgspec.Struct, eq=False):
     _runtime: Runtime
     _catalog: WorkflowCatalog
     _executor: Executor
-    _reads: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT_READS))
     _folds: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT_FOLDS))
 
     async def fork_run(
@@ -113,9 +98,9 @@ class Forks(msgspec.Struct, eq=False):
         request: ForkRequest,
         claim: IdempotencyClaim,
         traceparent: str | None = None,
-        retry: str | None = None,
+        retry: Retry | None = None,
     ) -> ForkOutcome | SlotTaken:
-        """Create a fork of a stored run at a legal fork point. `retry`: the failed node that it runs again."""
+        """Create a fork of a stored run at a legal fork point."""
         check_forkable(source.header, request.mode)
         async with self._folds:
             await check_replayable(self._runtime, self._catalog, source.header, source.projection.last_sequence)
@@ -123,14 +108,16 @@ class Forks(msgspec.Struct, eq=False):
         new_id = self._runtime.ids.run_id(claim.now)
         last = source.projection.last_sequence
         unapplied = await self._cut_outcome(source, request) if not request.is_replay else ()
-        header = fork_header(source.header, request, new_id, claim.now, last, traceparent, retry, unapplied)
+        node_id, scope_id = (retry.node_id, retry_scope(source.header.run_id)) if retry is not None else (None, None)
+        header = fork_header(source.header, request, new_id, claim.now, last, traceparent, node_id, unapplied, scope_id)
+        exclusive = retry is not None and not retry.allows_concurrent
         await self._check_options(principal, plan, source, header, request)
         check_capacity(self._executor, self._runtime.limits, principal.partition)
         outcome = ForkOutcome(
             new_id, source.header.run_id, request.from_seq, request.mode, "pending" if request.from_seq == 0 else ""
         )
         if not request.is_replay and request.from_seq == 0:
-            return await self._start_over(source, plan, header, request, outcome, claim)
+            return await self._start_over(source, plan, header, request, outcome, claim, exclusive)
         if self._runtime.tenant_logs is not None:
             await reserve_quota(self._runtime.tenant_logs, header, (), await self._copied_bytes(source, request))
         if request.overlay:
@@ -138,72 +125,7 @@ class Forks(msgspec.Struct, eq=False):
         async with self._folds:
             header, first = await self._first_batch(source, plan, header, request, claim.now)
         outcome = msgspec.structs.replace(outcome, status=first.projection.status)
-        created = await self._store(header, first, claim.make_record(outcome))
-        return created if created is not None else outcome
-
-    async def retry_run(
-        self, principal: Principal, run_id: str, document: Any, key: str | None = None, traceparent: str | None = None
-    ) -> ForkOutcome:
-        """retry-02: a branch from before the failure of a run. A failed child run is retried by its parent."""
-        work = partial(self._retry, principal, run_id, document, traceparent)
-        return await idempotent(self._runtime, principal, f"retryRun/{run_id}", key, document, ForkOutcome, work)
-
-    async def _retry(
-        self, principal: Principal, run_id: str, document: Any, traceparent: str | None, claim: IdempotencyClaim
-    ) -> ForkOutcome | SlotTaken:
-        wanted = parse_retry(document)
-        source = require_run(await self._executor.read_run(principal.run(run_id)))
-        # Before its log is read, because the events of an imported run need not be those that a retry looks for.
-        check_forkable(source.header, "branch")
-        while wanted.from_node is None and (parent := source.header.parent) is not None and parent.awaited:
-            stored = await self._executor.read_run(principal.run(parent.run_id))
-            if stored is None:
-                break
-            source = stored
-        search = RetrySearch(wanted.from_node)
-        async with self._reads:
-            last = -1
-            async for entry in self._entries(source.header.key):
-                search.add(entry)
-                last = entry.sequence
-            check_read(last, source.projection.last_sequence)
-            point = search.point(source.projection.status)
-            if not wanted.repeats_effects:
-                of_children = await self._effects_of_children(source.header.key, point)
-                if point.repeated or of_children:
-                    raise refuse_repeated_effects(point, of_children)
-        request = wanted.branch_from(point.from_seq)
-        return await self.create(principal, source, request, claim, traceparent, point.node_id)
-
-    async def _entries(self, run: RunKey) -> AsyncIterator[LogEntry]:
-        """The whole log, and of each event only what decides about the retry."""
-        last = -1
-        while page := await self._runtime.log.read(run, last, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES):
-            for event in page:
-                yield log_entry(event)
-            last = page[-1].sequence
-            await asyncio.sleep(0)
-
-    async def _effects_of_children(self, run: RunKey, point: RetryPoint) -> list[ChildEffect]:
-        """retry-03 (host): the effects in the child runs that the retry starts again, and in their descendants. A child
-        that was deleted, or that is one too many to be searched, counts as an effect."""
-        effects: dict[ChildEffect, None] = {}
-        children = list(point.restarted)
-        # The loop also visits the children that it appends.
-        for count, (node_id, child) in enumerate(children):
-            is_searched = False
-            if count < MAX_SEARCHED_CHILDREN:
-                async for entry in self._entries(RunKey(run.partition, child)):
-                    is_searched = True
-                    if entry.type == EFFECT_CLAIMED:
-                        effects[ChildEffect(node_id, child, entry.step)] = None
-                    elif entry.type == CHILD_STARTED:
-                        children.append((node_id, entry.child_run_id))
-            if not is_searched:
-                effects[ChildEffect(node_id, child)] = None
-            if count >= MAX_SEARCHED_CHILDREN:
-                break
-        return list(effects)
+        return await self._store(header, first, outcome, claim, exclusive)
 
     async def _plan_of(self, source: StoredRun) -> Plan:
         try:
@@ -241,6 +163,7 @@ class Forks(msgspec.Struct, eq=False):
         request: ForkRequest,
         outcome: ForkOutcome,
         claim: IdempotencyClaim,
+        exclusive: bool,
     ) -> ForkOutcome | SlotTaken:
         """A branch without a prefix: a new run with the merged options."""
         inputs = {**await self._inputs_of(source, plan), **request.inputs}
@@ -251,8 +174,8 @@ class Forks(msgspec.Struct, eq=False):
         if self._runtime.tenant_logs is not None:
             await reserve_quota(self._runtime.tenant_logs, header, hidden)
         record = claim.make_record(outcome)
-        created = await self._executor.create(header, plan, inputs, hidden, record, exclusive=False)
-        return created if isinstance(created, SlotTaken) else outcome
+        created = await self._executor.create(header, plan, inputs, hidden, record, exclusive)
+        return _outcome_of(created, outcome)
 
     async def _inputs_of(self, source: StoredRun, plan: Plan) -> dict[str, Any]:
         """The inputs of the source, with hidden values."""
@@ -343,13 +266,22 @@ class Forks(msgspec.Struct, eq=False):
     def _time_limit(self, plan: Plan, header: RunHeader) -> int | None:
         return time_limit(self._runtime.limits, plan.workflow.timeout_ms, header.configurable)
 
-    async def _store(self, header: RunHeader, first: Batch, record: IdempotencyRecord | None) -> SlotTaken | None:
+    async def _store(
+        self, header: RunHeader, first: Batch, outcome: ForkOutcome, claim: IdempotencyClaim, exclusive: bool
+    ) -> ForkOutcome | SlotTaken:
         fault_point("fork.checked")
         try:
-            created = await self._executor.create_fork(header, first, record)
+            created = await self._executor.create_fork(header, first, claim.make_record(outcome), exclusive)
         except SourceMissing:
             raise ClientFault("not_found", NO_SUCH_RUN) from None
-        return created if isinstance(created, SlotTaken) else None
+        return _outcome_of(created, outcome)
+
+
+def _outcome_of(created: RunCreated | SlotTaken | ScopeTaken, outcome: ForkOutcome) -> ForkOutcome | SlotTaken:
+    """The outcome, or the one on record. Raises the refusal of a second retry."""
+    if isinstance(created, ScopeTaken):
+        raise refuse_second_retry(outcome.source_run_id, created.run_id)
+    return created if isinstance(created, SlotTaken) else outcome
 
 
 def learn_overlay(redactor: Redactor | None, state: RunState, inputs: dict[str, Any]) -> Redactor:

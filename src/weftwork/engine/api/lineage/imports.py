@@ -9,7 +9,7 @@ from functools import partial
 
 import msgspec
 
-from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome, idempotent
+from weftwork.engine.api.idempotency import IdempotencyClaim, idempotent
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.review import DocumentThread
 from weftwork.engine.runtime import Runtime
@@ -19,6 +19,7 @@ from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.limits import QUOTA_EXCEEDED
 from weftwork.protocol.media.media_types import resolve_media_type
 from weftwork.protocol.review.bundle_import import Bundle, ImportedRun, PackedMedia, build_run, read_bundle
+from weftwork.protocol.run.batch import ReplayableOutcome
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.size_errors import limit_error
 
