@@ -308,6 +308,31 @@ async def test_a_reader_too_many_is_refused_and_one_that_does_not_wait_is_not() 
     assert bench.feeds.readers == 0
 
 
+@pytest.mark.rule("poll-01")
+async def test_a_page_after_the_end_of_a_live_log_waits_for_a_later_event_or_the_end() -> None:
+    gates = [node(name, "test.gate") for name in "abc"]
+    bench = EngineHarness()
+    key = await bench.start(workflow(gates, [edge("a", "b"), edge("b", "c")]))
+    await until(lambda: "a" in bench.gate_node.waiting)
+    last = len(await bench.events(key)) - 1
+    # The end of a and the start of b are not after the first cursor; nothing is after the second.
+    near, far = [
+        asyncio.create_task(bench.streams.read_page(CALLER, key.run_id, after, 9, 60)) for after in (last + 2, 1000)
+    ]
+    await run_ready_tasks()
+    await bench.release("a")
+    await run_ready_tasks()
+    assert not near.done(), "the page has ended early, and empty"
+    await bench.release("b")
+    events, projection = await near
+    assert [event.sequence for event in events] == [last + 3, last + 4]
+    assert projection.status == "running"
+    assert not far.done()
+    await bench.release("c")
+    events, projection = await far
+    assert (events, projection.status) == ([], "completed")
+
+
 async def test_pages_are_the_log_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = EngineHarness()
     key = await bench.execute(STEPS)

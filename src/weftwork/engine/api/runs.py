@@ -406,14 +406,23 @@ class EventStreams(msgspec.Struct, eq=False):
     async def read_page(
         self, principal: Principal, run_id: str, after: int, limit: int, timeout: float = 0
     ) -> tuple[list[Event], Projection]:
-        """The next events, up to `limit` and PAGE_BYTES, and the projection of the run before they were read.
+        """The events after that sequence, up to `limit` and PAGE_BYTES, and the projection of the run before they were
+        read.
 
-        With a timeout, waits that many seconds for an event of a live run. If `after` is beyond the end of the log,
-        the events start at the end of the log, so they may precede `after`.
+        With a timeout, waits that many seconds for such an event of a live run, or for its end.
         """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + timeout
         reader, projection = await self.join(principal, run_id, after, waits=timeout > 0)
         try:
             events = [] if reader.ended else await reader.next(timeout, limit, PAGE_BYTES)
+            while events and events[-1].sequence <= after:
+                # poll-01: the caller has asked for events that the log does not have yet.
+                left = max(until - loop.time(), 0)
+                events = [] if reader.ended else await reader.next(left, limit, PAGE_BYTES)
+                projection = require_run(await self._executor.projection(principal.run(run_id)))
+            if events and events[0].sequence <= after:
+                events = [event for event in events if event.sequence > after]
             size = sum([event.size for event in events])
             while events and not reader.ended and len(events) < limit and size < PAGE_BYTES:
                 more = await reader.next(0, limit - len(events), PAGE_BYTES - size)

@@ -72,26 +72,25 @@ class EventRoutes:
     async def _events_page(self, request: Request, first: int, limit: int, deltas: SurfaceDeltas | None) -> Response:
         after = first - 1
         run_id = request.run_id
-        page, projection = await self._streams.read_page(request.caller, run_id, after, limit)
-        events = [event for event in page if event.sequence > after]
+        events, projection = await self._streams.read_page(request.caller, run_id, after, limit)
         head, tail = b'{"events":[', b'],"isComplete":%b}' % _complete_flag(events, projection, after)
         if deltas is not None:
             head = b'{"deltas":%b,"events":[' % msgspec.json.encode(_delta_documents(events, deltas))
         return self._page_response(request.caller, run_id, head, events, tail)
 
     async def poll(self, request: Request) -> Response:
-        """poll-01 (OpenWOP rest-endpoints): the events after lastSequence. Waits only if a live run has none yet."""
+        """poll-01 (OpenWOP rest-endpoints): the events after lastSequence, which may be beyond the end of the log.
+        Waits only if a live run has none yet."""
         since = request.query_integer("since", -1, MAX_CURSOR, -1)
         last = request.query_integer("lastSequence", -1, MAX_CURSOR, since)
         timeout = request.query_integer("timeout", 1, MAX_POLL_SECONDS, DEFAULT_POLL_SECONDS)
         run_id = request.run_id
         read = self._streams.read_page(request.caller, run_id, last, POLL_PAGE, timeout)
-        page, projection = await request.run_until_disconnect(read)
+        events, projection = await request.run_until_disconnect(read)
         # The key may have been revoked during the wait.
         self._keyring.check(request.caller)
-        if page:
+        if events:
             projection = await self._runs.projection(request.caller, run_id)
-        events = [event for event in page if event.sequence > last]
         complete = _complete_flag(events, projection, last)
         highest = events[-1].sequence if events else max(last, projection.last_sequence)
         tail = b'],"isComplete":%b,"isTerminal":%b,"lastEventSeq":%d,"runStatus":"%b"}' % (
