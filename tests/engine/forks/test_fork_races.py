@@ -18,6 +18,9 @@ from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.engine.api.lineage import forks as forks_module
 from weftwork.engine.api.lineage import retries as retries_module
 from weftwork.engine.api.lineage.forks import Forks
+from weftwork.engine.host.executor import Executor
+from weftwork.engine.host.unconfirmed_creates import CONFIRM_INTERVAL_MS
+from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.replay.fork_request import ForkOutcome
@@ -208,6 +211,36 @@ async def test_the_same_key_and_body_are_one_fork() -> None:
 
 async def _nothing() -> None:
     return None
+
+
+class FailingLog(WrappedLog):
+    """A log whose store fails as soon as it has a fork."""
+
+    is_down = False
+
+    def __getattr__(self, name: str) -> Any:
+        async def call(*arguments: Any) -> Any:
+            if self.is_down:
+                raise StoreUnavailable("no disk")
+            result = await getattr(self._log, name)(*arguments)
+            self.is_down = name == "create_fork"
+            return result
+
+        return call
+
+
+@pytest.mark.rule("fork-01")
+@pytest.mark.parametrize("mode", ["branch", "replay"])
+@fails_without(Executor, "_on_fork", lambda self, run, loading: None)
+async def test_a_fork_is_executed_when_the_store_is_back(mode: str) -> None:
+    chain = workflow([node("a"), node("b")], [edge("a", "b")])
+    engine, source = await EngineHarness(wrap=FailingLog).with_ended_run(chain)
+    key = await fork(engine, source, 2, mode)
+    await settle()
+    engine.log.is_down = False
+    await engine.advance(CONFIRM_INTERVAL_MS)
+    await settle()
+    assert await engine.status(key) == "completed"
 
 
 HELD = workflow([node("till", "test.till"), node("hold", "test.gate")], [edge("till", "hold")])

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -181,8 +182,13 @@ class Executor:
             self._unconfirmed.add(header.key)
             raise
         if isinstance(created, RunCreated) and not self._closed and header.key not in self._loads:
-            self._loads.start(header.key, self._load(header.key))
+            self._loads.start(header.key, self._load(header.key)).add_done_callback(partial(self._on_fork, header.key))
         return created
+
+    def _on_fork(self, run: RunKey, loading: asyncio.Task[LiveRun | None]) -> None:
+        """A fork was loaded, or the store was not available. Then it is executed as soon as the store answers."""
+        if not loading.cancelled() and isinstance(loading.exception(), StoreUnavailable):
+            self._unconfirmed.add(run)
 
     def _may_start(self, live: LiveRun) -> bool:
         """Whether to execute a run that has become durable; False if it was loaded from the store in the meantime."""

@@ -1,7 +1,8 @@
-"""Creates of runs whose outcome is unknown.
+"""Creates of runs whose outcome is unknown, and forks that could not be loaded.
 
 When the store fails during a create, the run may be stored nevertheless, and a retry with the same idempotency key
-would report it as created. Such creates are looked up until the store answers, and the run is executed if it exists.
+would report it as created. Such creates are looked up until the store answers, and the run is executed if it exists. So
+is a fork that was created before the store failed.
 """
 
 import asyncio
