@@ -257,6 +257,8 @@ class Twins(Pair):
         run = RunKey(partition, run_id)
         for method, arguments in (("read", (run, after, limit)), ("read_run", (run,)), ("hidden_values", (run,))):
             self.both(method, *arguments)
+        for most in (0, 600, 2**20):
+            self.both("read_whole", run, most)
 
     @invariant()
     def listings_agree(self) -> None:

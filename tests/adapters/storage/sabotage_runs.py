@@ -174,6 +174,10 @@ READS: dict[str, tuple[str, Wrap]] = {
     "events_come_back_as_they_were": ("log.read", changed(without_spaces)),
     "an_event_keeps_its_content_trust": ("log.read", changed(in_good_faith)),
     "an_outline_has_the_size_of_a_run": ("log.outline", of_stored(lambda found: replace(found, log_bytes=1))),
+    "a_small_run_is_read_at_once": (
+        "log.read_whole",
+        changed(lambda found: None if found is None else replace(found, hidden=found.hidden[::-1])),
+    ),
     "hidden_values_come_back": ("log.hidden_values", changed(lambda values: values[::-1])),
     "runs_are_listed_newest_first": ("queries.list_runs", changed(by_time)),
     "a_page_has_a_cursor_while_runs_are_left": ("queries.list_runs", changed(lambda page: replace(page, more=False))),

@@ -10,6 +10,7 @@ import pytest
 from tests.harness.cases import fails_without, present
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import (
+    ANSWERER,
     CALLER,
     EngineHarness,
     WrappedLog,
@@ -18,6 +19,8 @@ from tests.harness.engine_harness import (
     run_ready_tasks,
     until,
 )
+from tests.live.steering import interrupt_node
+from weftwork.engine.decide.inputs import AnswerReceived
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.nodes.node_runner import NodeRunner
 from weftwork.engine.run import next_commit
@@ -32,6 +35,7 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.testing.storage.samples import unfinished
 
 NOOP = workflow([node("a")])
+ASKS = workflow([interrupt_node("ask")])
 
 
 class CountingLog(WrappedLog):
@@ -262,7 +266,7 @@ async def test_a_new_run_goes_on_although_somebody_else_failed_to_load_it(monkey
     await run_ready_tasks()
     key = await only_run(bench)
     with monkeypatch.context() as broken:
-        broken.setattr(bench.store.log, "read", away)
+        broken.setattr(bench.store.log, "read_whole", away)
         with pytest.raises(StoreUnavailable):
             await bench.executor._wake(key)
     assert await creating == key
@@ -317,3 +321,63 @@ def test_after_its_end_an_executor_begins_nothing(monkeypatch: pytest.MonkeyPatc
         assert (await only_run(bench)).partition == CALLER.partition
 
     run(work)
+
+
+class ReadsCountingLog(WrappedLog):
+    """A log that counts its reads."""
+
+    def __init__(self, log: Any) -> None:
+        super().__init__(log)
+        self.reads: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("read", "read_run", "read_whole", "outline", "hidden_values", "projection"):
+            self.reads.append(name)
+        return getattr(self._log, name)
+
+
+class Unloaded:
+    """In place of `Executor.loaded`: the run is looked at in the store, and loaded by the request."""
+
+    def __init__(self, executor: Executor, key: RunKey) -> None:
+        self._executor, self._key = executor, key
+
+    async def __aenter__(self) -> Any:
+        return await self._executor.read_run(self._key)
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+
+@fails_without(Executor, "loaded", lambda executor, key: Unloaded(executor, key), match="read_run")
+async def test_a_run_that_is_looked_at_and_then_asked_is_read_once_and_unloaded_again() -> None:
+    first = EngineHarness()
+    key = await first.start(ASKS)
+    await first.crash()
+    bench = first.successor(wrap=ReadsCountingLog)
+    async with bench.executor.loaded(key) as stored:
+        assert present(stored).projection.status == "waiting-input"
+        for _ in range(2):
+            # Nothing of it is due, and nevertheless it stays.
+            await run_ready_tasks()
+        answer = AnswerReceived("ask", {}, ANSWERER, bench.clock.now())
+        assert await bench.executor.request(key, answer) in ("running", "completed")
+    assert bench.log.reads == ["read_whole"]
+    await bench.run_to_end(key)
+    bench.log.reads.clear()
+    async with bench.executor.loaded(key) as stored:
+        assert present(stored).projection.status == "completed"
+    async with bench.executor.loaded(RunKey(key.partition, "no-run")) as stored:
+        assert stored is None
+    assert bench.executor.live_count == 0
+
+
+async def test_a_run_that_is_only_looked_at_is_parked_again() -> None:
+    first = EngineHarness()
+    key = await first.start(ASKS)
+    await first.crash()
+    bench = first.successor()
+    async with bench.executor.loaded(key):
+        await run_ready_tasks()
+        assert bench.executor.live_count == 1
+    await run_ready_tasks()
+    assert bench.executor.live_count == 0

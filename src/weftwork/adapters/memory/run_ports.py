@@ -13,7 +13,14 @@ from msgspec.structs import replace
 from weftwork.adapters.memory.run_table import MemoryRun, OpenInterrupts, RunPort, RunTable, after_number, index_of
 from weftwork.ports.storage.annotations import AddResult, Annotation, AnnotationPage
 from weftwork.ports.storage.child_runs import PendingCancelRequest, PendingChildResult
-from weftwork.ports.storage.event_log import BEFORE_HEADER, RunCreated, RunOutline, ScopeTaken, SequenceConflict
+from weftwork.ports.storage.event_log import (
+    BEFORE_HEADER,
+    RunCreated,
+    RunOutline,
+    ScopeTaken,
+    SequenceConflict,
+    WholeRun,
+)
 from weftwork.ports.storage.forks import SourceMissing
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.ports.storage.retention import StillLive
@@ -102,6 +109,15 @@ class MemoryEventLog(RunPort):
         stored = entry.stored(with_rows=True)
         rows = sum([len(row.value) for row in stored.rows])
         return RunOutline(stored.header, replace(stored.projection, outputs=None), _log_bytes(entry), rows)
+
+    async def read_whole(self, run: RunKey, most: int) -> WholeRun | None:
+        entry = self._table.runs.get(run)
+        if entry is None or entry.has_ended:
+            return None
+        outline = await self.outline(run)
+        if outline is None or outline.log_bytes + outline.row_bytes > most:
+            return None
+        return WholeRun(outline, entry.stored(with_rows=True), await self.hidden_values(run), [*entry.events])
 
     async def partition_bytes(self, partition: str) -> int:
         runs = self._table.by_partition.get(partition, [])

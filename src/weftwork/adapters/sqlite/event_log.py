@@ -10,6 +10,7 @@ from weftwork.adapters.sqlite.runs import (
     find_partition_bytes,
     find_projection,
     find_run,
+    find_whole,
     read_events,
     read_hidden,
 )
@@ -60,6 +61,7 @@ class SqliteEventLog(SqlitePort):
     read_run = reads(find_run)
     projection = reads(find_projection)
     outline = reads(find_outline)
+    read_whole = reads(find_whole)
     partition_bytes = reads(find_partition_bytes)
     hidden_values = reads(read_hidden)
 

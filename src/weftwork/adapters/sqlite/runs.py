@@ -6,7 +6,7 @@ import msgspec
 
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.adapters.sqlite.database.reader import snapshot
-from weftwork.ports.storage.event_log import BEFORE_HEADER, RunOutline
+from weftwork.ports.storage.event_log import BEFORE_HEADER, RunOutline, WholeRun
 from weftwork.protocol.run.batch import MAX_SEQUENCE, HiddenValue
 from weftwork.protocol.run.events import DOCUMENT_OVERHEAD, Event
 from weftwork.protocol.run.header import RunHeader, RunKey
@@ -49,10 +49,18 @@ _LOG_BYTES: Final = f"""ifnull((SELECT sum(length(e.payload) + {DOCUMENT_OVERHEA
             WHERE e.id >= r.run_no << {SEQUENCE_BITS} AND e.id < (r.run_no + 1) << {SEQUENCE_BITS}), 0)
     + ifnull((SELECT sum(length(h.value)) FROM hidden h WHERE h.run_no = r.run_no), 0)
 """  # noqa: S608 - nothing but constants
+_OUTLINE_COLUMNS: Final = f"""h.header, {_LOG_BYTES},
+    ifnull((SELECT sum(length(s.value)) FROM run_state s WHERE s.run_no = r.run_no), 0), {_LISTED_COLUMNS}
+"""  # noqa: S608 - nothing but constants
 _FIND_OUTLINE = f"""
-    SELECT h.header, {_LOG_BYTES}, ifnull((SELECT sum(length(s.value)) FROM run_state s WHERE s.run_no = r.run_no), 0),
-    {_LISTED_COLUMNS}
+    SELECT {_OUTLINE_COLUMNS}
     FROM runs r CROSS JOIN run_headers h ON h.run_no = r.run_no WHERE r.partition = ? AND r.run_id = ?
+"""  # noqa: S608 - nothing but constants
+# The sizes are added up for a run with few events only.
+_FIND_SHORT = f"""
+    SELECT r.run_no, {_OUTLINE_COLUMNS}
+    FROM runs r CROSS JOIN run_headers h ON h.run_no = r.run_no
+    WHERE r.partition = ? AND r.run_id = ? AND r.completed_at IS NULL AND r.last_sequence < ?
 """  # noqa: S608 - nothing but constants
 _PARTITION_BYTES = f"""
     SELECT ifnull(sum(length(h.header) + {_LOG_BYTES}), 0)
@@ -93,6 +101,23 @@ def find_outline(connection: SqliteConnection, run: RunKey) -> RunOutline | None
         return None
     header, log_bytes, row_bytes, *projection = rows[0]
     return RunOutline(_decode_header(header), _build_projection(*projection), log_bytes, row_bytes)
+
+
+def find_whole(connection: SqliteConnection, run: RunKey, most: int) -> WholeRun | None:
+    with snapshot(connection):
+        rows = connection.execute(_FIND_SHORT, (run.partition, run.run_id, most // DOCUMENT_OVERHEAD)).fetchall()
+        if not rows:
+            return None
+        run_no, encoded, log_bytes, row_bytes, *columns = rows[0]
+        if log_bytes + row_bytes > most:
+            return None
+        state = connection.execute(_READ_ROWS, (run_no,)).fetchall()
+        hidden = read_hidden(connection, run)
+        events = read_events(connection, run, -1, MAX_SEQUENCE)
+    header, projection = _decode_header(encoded), _build_projection(*columns)
+    outline = RunOutline(header, projection, log_bytes, row_bytes)
+    stored = StoredRun(header, projection, tuple([StateRow(*row) for row in state]))
+    return WholeRun(outline, stored, hidden, events)
 
 
 def find_partition_bytes(connection: SqliteConnection, partition: str) -> int:

@@ -132,20 +132,21 @@ class Surfaces(msgspec.Struct, eq=False):
         is_a2ui: bool,
         claim: IdempotencyClaim,
     ) -> ControlOutcome | SlotTaken:
-        stored = require_run(await self._executor.read_run(run))
-        if not is_a2ui:
-            schema.require("surface-action", document)
-        form = _require_open(stored, surface_id, by_link=not by.has_key)
-        values: Mapping[str, Any] = fold_a2ui(form, action_id, document) if is_a2ui else document["values"]
-        value = form.answer(action_id, values)
-        # What a person chose from untrusted content is untrusted content, which never advances an approval.
-        answerer = msgspec.structs.replace(by, trust=form.answer_trust)
-        node_id, interrupt_id = form.place
-        answer = {"resumeValue": value}
-        try:
-            return await self._interrupts.answer(run, node_id, interrupt_id, answer, answerer, claim)
-        except ClientFault as fault:
-            raise at_values(fault, form) from None
+        async with self._executor.loaded(run) as found:
+            stored = require_run(found)
+            if not is_a2ui:
+                schema.require("surface-action", document)
+            form = _require_open(stored, surface_id, by_link=not by.has_key)
+            values: Mapping[str, Any] = fold_a2ui(form, action_id, document) if is_a2ui else document["values"]
+            value = form.answer(action_id, values)
+            # What a person chose from untrusted content is untrusted content, which never advances an approval.
+            answerer = msgspec.structs.replace(by, trust=form.answer_trust)
+            node_id, interrupt_id = form.place
+            answer = {"resumeValue": value}
+            try:
+                return await self._interrupts.answer(run, node_id, interrupt_id, answer, answerer, claim)
+            except ClientFault as fault:
+                raise at_values(fault, form) from None
 
 
 def _require_open(stored: StoredRun, surface_id: str, by_link: bool) -> SurfaceForm:

@@ -8,7 +8,8 @@ run share one live run.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -248,8 +249,7 @@ class Executor:
         """
         woken = False
         to_cancel = isinstance(input_, CancelRequested)
-        self._pending_requests[run] += 1
-        try:
+        with self._keeping(run):
             while True:
                 live = self._live.get(run)
                 if live is None and (live := await self._wake(run, to_cancel)) is None:
@@ -268,6 +268,22 @@ class Executor:
                         return await live.request(input_, record)
                     except RunNotLive:
                         continue
+
+    @asynccontextmanager
+    async def loaded(self, run: RunKey) -> AsyncGenerator[StoredRun | None, None]:
+        """`read_run` for a caller that will send a request to the run within the block: the run is loaded into memory
+        if it can be, and stays there, so that it is read from the store once."""
+        with self._keeping(run):
+            if run not in self._live and self._recent_runs.get(run) is None:
+                await self._wake(run)
+            yield await self.read_run(run)
+
+    @contextmanager
+    def _keeping(self, run: RunKey) -> Generator[None, None, None]:
+        """Do not unload a run, because a request to it is pending."""
+        self._pending_requests[run] += 1
+        try:
+            yield
         finally:
             self._pending_requests[run] -= 1
             if not self._pending_requests[run]:

@@ -17,10 +17,10 @@ from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.set_aside import check_size, most_state, record_set_aside, refusal_of
 from weftwork.engine.replay.replayer import replay_to_end
 from weftwork.engine.run.live_run import LiveRun
-from weftwork.engine.run.replay import RunTooLarge, load_state
+from weftwork.engine.run.replay import RunTooLarge, fold_whole, load_state
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.fault_points import fault_point
-from weftwork.ports.storage.event_log import RunOutline, StoreUnavailable
+from weftwork.ports.storage.event_log import RunOutline, StoreUnavailable, WholeRun
 from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.canonical import encode_stored
@@ -36,6 +36,8 @@ MAX_PARKED_PARENTS: Final = 1024
 """The same for runs that wait for children, which are usually loaded again sooner."""
 MAX_PARKED_BYTES: Final = 16 * 2**20
 """Total log size of the cached runs, which is about the size of their states."""
+MAX_WHOLE_BYTES: Final = 256 * 2**10
+"""Log and rows of a run that is read from the store at once. Of a larger run only the size is read first."""
 MAX_RECENT: Final = 256
 """Number of ended runs that are cached."""
 MAX_RECENT_RUN_BYTES: Final = 16_384
@@ -94,7 +96,8 @@ class RunLoader(msgspec.Struct, eq=False):
         """
         if (cached := self.take(run)) is not None:
             return cached
-        outline = await self._runtime.log.outline(run)
+        whole = await self._runtime.log.read_whole(run, MAX_WHOLE_BYTES)
+        outline = whole.outline if whole is not None else await self._runtime.log.outline(run)
         if outline is None or outline.projection.status in TERMINAL_STATUSES:
             return None
         try:
@@ -106,8 +109,8 @@ class RunLoader(msgspec.Struct, eq=False):
                 if after.projection.status in TERMINAL_STATUSES:
                     log.info("run ended", extra={**_log_fields(run, ""), "status": after.projection.status})
                     return None
-                outline = after
-            return await self._load_within_limits(run, outline, to_cancel)
+                outline, whole = after, None
+            return await self._load_within_limits(run, outline, whole, to_cancel)
         except RunTooLarge as reason:
             log.error("run set aside: %s", reason, extra=_log_fields(run, "show"))
             # A replay may have written events before it became too large.
@@ -124,11 +127,13 @@ class RunLoader(msgspec.Struct, eq=False):
         check_size(outline, self._runtime.limits)
         await replay_to_end(self._runtime, plan, outline.header, outline.projection, most_state(self._runtime.limits))
 
-    async def _load_within_limits(self, run: RunKey, outline: RunOutline, to_cancel: bool) -> LoadedRun | None:
+    async def _load_within_limits(
+        self, run: RunKey, outline: RunOutline, whole: WholeRun | None, to_cancel: bool
+    ) -> LoadedRun | None:
         """Raises RunTooLarge, before much of the run is in memory."""
         limits = self._runtime.limits
         check_size(outline, limits)
-        stored = await self._runtime.log.read_run(run)
+        stored = whole.stored if whole is not None else await self._runtime.log.read_run(run)
         if stored is None:
             return None
         header = stored.header
@@ -151,7 +156,11 @@ class RunLoader(msgspec.Struct, eq=False):
             return None
         if self._runtime.tenant_logs is not None:
             await self._runtime.tenant_logs.load(run.partition)
-        state = await load_state(self._runtime.log, header, plan, most_state(limits), self._runtime.loop_share)
+        most, share = most_state(limits), self._runtime.loop_share
+        if whole is not None:
+            state = await fold_whole(whole, plan, most, share)
+        else:
+            state = await load_state(self._runtime.log, header, plan, most, share)
         return LoadedRun(state, stored, outline.log_bytes, executable=executable)
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from weftwork.engine.run.loop_share import LoopShare
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.storage.event_log import BEFORE_HEADER, EventLog, StoreUnavailable
+from weftwork.ports.storage.event_log import BEFORE_HEADER, EventLog, StoreUnavailable, WholeRun
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.pointers import escape_token
@@ -69,6 +69,15 @@ async def load_state(
     return state
 
 
+async def fold_whole(whole: WholeRun, plan: Plan, most: int | None = None, share: LoopShare | None = None) -> RunState:
+    """The state of a run that was read at once; arguments and errors as for `load_state`."""
+    state = initial_state(plan, whole.stored.header, whole.hidden)
+    removed = hidden_by_event(whole.hidden, state.last_sequence, MAX_SEQUENCE)
+    await _fold_page(state, whole.events, removed, most, share, state.condition_units)
+    del state.hidden_variables[:-MAX_LEARNT_VALUES]
+    return state
+
+
 def initial_state(plan: Plan, header: RunHeader, hidden: list[HiddenValue]) -> RunState:
     """The state of a run before its first event, with the hidden values of its inputs restored."""
     removed = HiddenOfEvent(each for each in hidden if each.sequence == INPUTS_SEQUENCE)
@@ -113,15 +122,28 @@ async def fold_log(
             # Folding a page may take long, and the store may answer without yielding.
             await asyncio.sleep(0)
         is_first = False
-        for event in page:
-            fold_event(state, event, removed.get(event.sequence))
-            if most is not None and state.live_bytes > most:
-                raise RunTooLarge(STATE_TOO_LARGE, state.live_bytes)
-            if share is not None and state.condition_units - units >= MAX_UNITS_PER_TURN:
-                units = state.condition_units
-                await share.turn(state.header.partition, MAX_UNITS_PER_TURN)
+        units = await _fold_page(state, page, removed, most, share, units)
     del state.hidden_variables[:-MAX_LEARNT_VALUES]
     return total + sum([each.size for each in removed.values()])
+
+
+async def _fold_page(
+    state: RunState,
+    page: list[Event],
+    removed: dict[int, "HiddenOfEvent"],
+    most: int | None,
+    share: LoopShare | None,
+    units: int,
+) -> int:
+    """Fold these events. `units` is the cost of conditions at the last turn; returns it for the next page."""
+    for event in page:
+        fold_event(state, event, removed.get(event.sequence))
+        if most is not None and state.live_bytes > most:
+            raise RunTooLarge(STATE_TOO_LARGE, state.live_bytes)
+        if share is not None and state.condition_units - units >= MAX_UNITS_PER_TURN:
+            units = state.condition_units
+            await share.turn(state.header.partition, MAX_UNITS_PER_TURN)
+    return units
 
 
 def fold_event(state: RunState, event: Event, hidden: "HiddenOfEvent | None") -> Fact:

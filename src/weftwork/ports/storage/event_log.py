@@ -63,6 +63,16 @@ class RunOutline(msgspec.Struct, frozen=True):
     """The values of all state rows."""
 
 
+class WholeRun(msgspec.Struct, frozen=True):
+    """All that is needed to fold a run, as of one commit."""
+
+    outline: RunOutline
+    stored: StoredRun
+    hidden: list[HiddenValue]
+    """Ordered by sequence."""
+    events: list[Event]
+
+
 class EventLog(Protocol):
     """Creates runs, appends to them and reads one of them. Implementations are proved by `weftwork.testing.storage`."""
 
@@ -115,6 +125,12 @@ class EventLog(Protocol):
     async def outline(self, run: RunKey) -> RunOutline | None:
         """What is known of a run without reading its events and state rows, or None. The cost depends on their number,
         not on their size."""
+        ...
+
+    async def read_whole(self, run: RunKey, most: int) -> WholeRun | None:
+        """A small run at once, because several calls cost more than they read. None if there is no such run, if it has
+        ended, or if its log and its rows together are larger than `most`, as `outline` measures them. The cost does not
+        depend on the size of a larger run."""
         ...
 
     async def partition_bytes(self, partition: str) -> int:

@@ -80,6 +80,37 @@ async def an_outline_has_the_size_of_a_run(store: Store) -> None:
     assert await store.log.partition_bytes("live:nobody") == 0
 
 
+async def a_small_run_is_read_at_once(store: Store) -> None:
+    """`read_whole` returns what the other methods return one by one, up to a size; None for a larger run, one that has
+    ended, and one that does not exist."""
+    run, other = await make_run(store), await make_run(store, "run-b")
+    theirs = await make_run(store, partition=OTHER)
+    rows = (StateRow("variable", "v", b"1" * 500), StateRow("node", "a", b"{}"))
+    hidden = (HiddenValue(1, "/b", b"2"), HiddenValue(-1, "/inputs", b"1"), HiddenValue(1, "/a", b"3"))
+    for key, more in ((run, hidden), (other, ()), (theirs, ())):
+        await store.log.append(key, -1, replace(batch(key, -1, 3, rows=rows), hidden=more))
+    for key in (run, other, theirs):
+        outline = await store.log.outline(key)
+        assert outline is not None
+        size = outline.log_bytes + outline.row_bytes
+        found = await store.log.read_whole(key, size)
+        assert found is not None
+        assert (found.outline, found.stored) == (outline, await store.log.read_run(key))
+        assert found.hidden == await store.log.hidden_values(key)
+        assert found.events == await store.log.read(key, -1, 10)
+        assert await store.log.read_whole(key, size - 1) is None
+        assert await store.log.read_whole(key, 0) is None
+    pending = await make_run(store, "run-c")
+    found = await store.log.read_whole(pending, 0)
+    assert found is not None
+    assert (found.stored.projection, found.events) == (Projection("pending"), [])
+    assert await store.log.read_whole(RunKey(run.partition, "no-run"), 2**40) is None
+    assert await store.log.read_whole(RunKey("test:acme", run.run_id), 2**40) is None
+    ended = Projection("completed", 3, NOW, NOW + 1, outputs=b"{}")
+    await store.log.append(run, 2, Batch((event(run, 3),), ended))
+    assert await store.log.read_whole(run, 2**40) is None
+
+
 async def an_event_keeps_its_content_trust(store: Store) -> None:
     """`read` returns the content trust of each event: untrusted, trusted, or None."""
     run = await make_run(store)
