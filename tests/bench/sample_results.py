@@ -103,6 +103,7 @@ HOST_FIGURES = {
     "surface_record_ms": 0.5,
     "surface_action_ms": 1.0,
     "surface_ms": 1.5,
+    "surface_unloaded_ms": 1.2,
     "surface_request_ms": 2.0,
     "surface_page_ms": 12.0,
     "surface_page_first_ms": 30.0,

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from http import HTTPStatus
 from itertools import product
 from typing import Any
@@ -258,3 +258,22 @@ def test_an_invalid_request_is_pointed_at_with_a_code_of_the_table() -> None:
 )
 def test_a_similar_name_is_suggested(name: str, known: list[str], hint: str) -> None:
     assert did_you_mean(name, known) == hint
+
+
+@for_all(
+    300, text=st.dates().map(str) | st.from_regex(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", fullmatch=True) | st.text(max_size=11)
+)
+def test_a_date_is_a_day_of_the_calendar(text: str) -> None:
+    try:
+        expected = re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text) is not None and bool(date.fromisoformat(text))
+    except ValueError:
+        # Python has no year 0, which is a leap year.
+        expected = text.startswith("0000") and bool(_date_or_none(f"2000{text[4:]}"))
+    assert timestamps.is_date(text) is expected
+
+
+def _date_or_none(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None

@@ -54,3 +54,17 @@ def parse_iso(text: str) -> int | None:
     days = era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719_468
     seconds = days * 86_400 + int(text[11:13]) * 3600 + int(text[14:16]) * 60 + int(text[17:19])
     return seconds * 1000 + int((text[20:-1] + "000")[:3])
+
+
+_LAST_DAYS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_DATE: Final = re.compile(r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])")
+
+
+def is_date(text: str) -> bool:
+    """Whether the text is a day of the calendar, such as 2026-01-31."""
+    if _DATE.fullmatch(text) is None:
+        return False
+    year, month, day = int(text[:4]), int(text[5:7]), int(text[8:])
+    if month == 2 and day == 29:
+        return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return day <= _LAST_DAYS[month - 1]

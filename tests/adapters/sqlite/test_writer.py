@@ -3,7 +3,9 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
+from itertools import chain
 from pathlib import Path
+from queue import Empty
 from typing import Any
 
 import apsw
@@ -12,6 +14,7 @@ import pytest
 from tests.harness.cases import fails_without
 from weftwork.adapters.sqlite import transactions
 from weftwork.adapters.sqlite.database import writer as writer_module
+from weftwork.adapters.sqlite.database.worker import SharedQueue, Task
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.sqlite.transactions import RunHeadCache
 from weftwork.ports.storage.event_log import RunCreated, SequenceConflict
@@ -228,3 +231,39 @@ async def test_a_reader_in_the_way_delays_the_copy_only(tmp_path: Path, monkeypa
             await store.log.append(run, expected, batch(run, expected))
         assert (tmp_path / "store.db-wal").stat().st_size <= grown
         assert len(await store.log.read(run, -1, 1000)) == 301
+
+
+def test_every_entry_of_a_shared_queue_is_taken_by_one_thread() -> None:
+    queue, entries = SharedQueue(), 2_000
+    taken: list[list[object]] = [[] for _ in range(3)]
+
+    def take(into: list[object]) -> None:
+        while (entry := queue.get()) is not None:
+            into.append(entry)
+
+    threads = [threading.Thread(target=take, args=(into,), daemon=True) for into in taken]
+    for thread in threads:
+        thread.start()
+    sent: list[list[Task]] = [[] for _ in range(entries)]
+    for entry in sent:
+        queue.put(entry)
+    for _ in threads:
+        queue.put(None)
+    for thread in threads:
+        thread.join(10)
+        assert not thread.is_alive()
+    assert sorted(map(id, chain(*taken))) == sorted(map(id, sent))
+    with pytest.raises(Empty):
+        queue.get_nowait()
+
+
+def test_an_entry_wakes_one_of_the_threads_that_wait() -> None:
+    queue = SharedQueue()
+    sleepers = [threading.Lock() for _ in range(2)]
+    for each in sleepers:
+        each.acquire()
+    queue._waiting += sleepers
+    queue.put([])
+    assert [each.locked() for each in sleepers] == [True, False]
+    assert queue.get() == []
+    assert sleepers[0].locked()

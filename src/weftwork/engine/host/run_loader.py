@@ -30,7 +30,7 @@ from weftwork.protocol.run.projection import StoredRun
 
 log = logging.getLogger("weftwork.run")
 
-MAX_PARKED: Final = 64
+MAX_PARKED: Final = 256
 """Parked runs whose state is cached, so that a long conversation is not folded again for each of its turns."""
 MAX_PARKED_PARENTS: Final = 1024
 """The same for runs that wait for children, which are usually loaded again sooner."""

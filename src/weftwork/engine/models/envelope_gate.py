@@ -39,7 +39,7 @@ from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.run.events import UNTRUSTED
 from weftwork.protocol.run.interrupts import Interrupt
 from weftwork.protocol.surfaces.actions import BoundSurface, check_binding
-from weftwork.protocol.surfaces.surface import parse_surface
+from weftwork.protocol.surfaces.surface import Surface, parse_surface
 
 UNJOINED_PARTIAL = Invalid(
     "invalid_envelope_shape",
@@ -55,9 +55,8 @@ PAYLOAD_TOO_LARGE = Invalid(
 )
 
 
-def _check_form(accepted: Accepted, emission: Emission) -> Invalid | None:
+def _check_form(surface: Surface | None, accepted: Accepted, emission: Emission) -> Invalid | None:
     """surf-06: the error of a surface with which a person could not answer the interrupt that it is the form of."""
-    surface = parse_surface(accepted.payload)
     asked = emission.form_of
     if surface is None or (asked is None and not (emission.asks and surface.buttons)):
         return None
@@ -68,12 +67,14 @@ def _check_form(accepted: Accepted, emission: Emission) -> Invalid | None:
     return invalid_outcome(INVALID_PAYLOAD, details) if details else None
 
 
-def _requested_interrupt(kind: str, accepted: Accepted, emission: Emission) -> Interrupt | None:
+def _requested_interrupt(
+    kind: str, accepted: Accepted, surface: Surface | None, emission: Emission
+) -> Interrupt | None:
     """The interrupt that is requested in the commit that records the envelope."""
     if kind == CLARIFICATION_KIND:
         return msgspec.structs.replace(clarification_interrupt(accepted), surface=emission.form)
     if kind == SURFACE_KIND and emission.form_of is None and emission.asks:
-        return surface_interrupt(accepted)
+        return surface_interrupt(accepted, surface)
     return None
 
 
@@ -130,11 +131,12 @@ class EnvelopeGate(msgspec.Struct, eq=False):
         clarifies = correlation if isinstance(outcome, Accepted) and verdict.type == CLARIFICATION_KIND else None
         if verdict.repeated:
             return GateResult(outcome, clarifies=clarifies)
-        if isinstance(outcome, Accepted) and verdict.type == SURFACE_KIND:
-            unusable = _check_form(outcome, emission)
-            if unusable is not None:
+        interrupt = None
+        if isinstance(outcome, Accepted):
+            surface = parse_surface(outcome.payload) if verdict.type == SURFACE_KIND else None
+            if (unusable := _check_form(surface, outcome, emission)) is not None:
                 return GateResult(unusable)
-        interrupt = _requested_interrupt(verdict.type, outcome, emission) if isinstance(outcome, Accepted) else None
+            interrupt = _requested_interrupt(verdict.type, outcome, surface, emission)
         if isinstance(outcome, Accepted) and outcome.redactions and is_too_large(outcome.payload):
             # Markers may be longer than the values that they replace.
             return GateResult(PAYLOAD_TOO_LARGE)

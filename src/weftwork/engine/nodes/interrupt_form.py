@@ -19,6 +19,7 @@ from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.run.events import Draft
 from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.surfaces.surface import parse_surface
 
 
 class RecordedForm(msgspec.Struct, frozen=True):
@@ -49,7 +50,8 @@ def record_form(
     drafts = () if result.judged is None else recorded_events(state, result.judged, OPEN_CONTRACT)
     if not isinstance(result.outcome, Accepted):
         return RecordedForm(msgspec.structs.replace(interrupt, form=None), drafts)
-    return RecordedForm(bind_surface(interrupt, result.outcome), drafts, result.outcome.correlation_id)
+    bound = bind_surface(interrupt, result.outcome, parse_surface(result.outcome.payload))
+    return RecordedForm(bound, drafts, result.outcome.correlation_id)
 
 
 def _is_never_foreign(_: Any) -> bool:

@@ -32,7 +32,7 @@ from weftwork.protocol.models.answers import ModelAnswer
 from weftwork.protocol.privacy.trust import wrap_untrusted
 from weftwork.protocol.run.interrupts import Interrupt, Resolution
 from weftwork.protocol.surfaces.stored import check_stored
-from weftwork.protocol.surfaces.surface import has_buttons
+from weftwork.protocol.surfaces.surface import has_buttons, parse_surface
 
 
 class ModelTurn(msgspec.Struct, eq=False):
@@ -170,7 +170,7 @@ class ModelTurn(msgspec.Struct, eq=False):
             resolution = await self.context.ask(clarification_interrupt(accepted))
             self._tell_answer("Answers to your questions, by id", resolution)
         elif accepted.type == SURFACE_KIND:
-            interrupt = surface_interrupt(accepted) if self._asks else None
+            interrupt = surface_interrupt(accepted, parse_surface(accepted.payload)) if self._asks else None
             resolution = None if interrupt is None else await self.context.ask(interrupt)
             if resolution is not None and self._result_kind != SURFACE_KIND:
                 self._tell_answer("The answer to your form: the pressed button and the values by field id", resolution)

@@ -27,7 +27,7 @@ from weftwork.protocol.run.interrupts import Interrupt
 from weftwork.protocol.run.model_payloads import EnvelopeRecorded
 from weftwork.protocol.run.payloads import ArtifactCreated, CapBreached, LogAppended
 from weftwork.protocol.surfaces.actions import answer_schema, target_of
-from weftwork.protocol.surfaces.surface import parse_surface
+from weftwork.protocol.surfaces.surface import Surface
 
 NODE_CAPS: Final = frozenset({"envelopes", "schema", "clarification"})
 """Caps whose breach fails the node instead of the run."""
@@ -229,13 +229,12 @@ def clarification_interrupt(accepted: Accepted) -> Interrupt:
     return Interrupt("clarification", f"envelope:{accepted.correlation_id}", data)
 
 
-def surface_interrupt(accepted: Accepted) -> Interrupt | None:
+def surface_interrupt(accepted: Accepted, surface: Surface | None) -> Interrupt | None:
     """surf-10 (RFC 0102): the interrupt that a surface alone requests: none without a button, else a custom one whose
-    answer is what a button sends."""
-    surface = parse_surface(accepted.payload)
+    answer is what a button sends. `surface` is that of the accepted payload."""
     if surface is None or not surface.buttons:
         return None
-    return bind_surface(Interrupt("custom", f"envelope:{accepted.correlation_id}", {}), accepted)
+    return bind_surface(Interrupt("custom", f"envelope:{accepted.correlation_id}", {}), accepted, surface)
 
 
 def surface_request(
@@ -256,10 +255,9 @@ def surface_envelope(payload: Any) -> dict[str, Any]:
     return {"type": SURFACE_KIND, "schemaVersion": 1, "payload": payload, "meta": {"source": "system"}}
 
 
-def bind_surface(interrupt: Interrupt, accepted: Accepted) -> Interrupt:
+def bind_surface(interrupt: Interrupt, accepted: Accepted, surface: Surface | None) -> Interrupt:
     """surf-31 (RFC 0102): the interrupt with an accepted surface as its form. An answer to it is what a button of the
     surface sends; a clarification and an approval have rules of their own for their answers."""
-    surface = parse_surface(accepted.payload)
     bound = msgspec.structs.replace(interrupt, surface=accepted.envelope_id, form=None)
     target = target_of(interrupt.kind)
     if surface is None or target is None or interrupt.kind in ("clarification", "approval"):

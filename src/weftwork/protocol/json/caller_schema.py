@@ -100,10 +100,10 @@ def measure_value(value: Any) -> tuple[int, int]:
         if isinstance(item, str):
             characters += len(item)
         elif is_array(item):
-            stack.extend(item)
+            stack += item
         elif is_object(item):
-            stack.extend(item)
-            stack.extend(item.values())
+            stack += item
+            stack += item.values()
     return values, characters
 
 

@@ -121,6 +121,12 @@ def check_payload(event_type: str, payload: Any) -> list[Violation]:
     return [] if validator is None or validator.is_valid(payload) else _violations(validator, payload, "")
 
 
+def check_part(name: str, definition: str, document: Any, at: str) -> list[Violation]:
+    """Like `check`, against a definition in `$defs` of the schema. `at` is the pointer of `document` in the request."""
+    validator = _part_validator(name, definition)
+    return [] if validator.is_valid(document) else _violations(validator, document, at)
+
+
 def check_inline(schema: dict[str, Any], document: Any, at: str) -> list[Violation]:
     """Like `check`, against a schema from this package or from the author of a node type, never from a client.
 
@@ -174,6 +180,11 @@ def _schema_document(name: str) -> dict[str, Any]:
 @cache
 def _validator(name: str) -> Draft202012Validator:
     return compile_schema(document(name))
+
+
+@cache
+def _part_validator(name: str, definition: str) -> Draft202012Validator:
+    return compile_schema({"$ref": f"{_schema_document(name)['$id']}#/$defs/{definition}"})
 
 
 @cache
@@ -258,8 +269,10 @@ def is_small(document: Any) -> bool:
         budget -= len(value)
         if budget < 0:
             return False
-        # Texts and numbers are counted, and have no members.
-        stack += [each for each in (value.values() if is_object(value) else value) if isinstance(each, _CONTAINERS)]
+        for each in value.values() if isinstance(value, dict) else value:
+            # Texts and numbers are counted, and have no members.
+            if isinstance(each, _CONTAINERS):
+                stack.append(each)
     return True
 
 

@@ -36,8 +36,7 @@ def check_interrupt(interrupt: Interrupt, at: str = "") -> list[Violation]:
     kind = INTERRUPT_KINDS.get(interrupt.kind)
     if kind is None:
         return [Violation(f"{at}/kind", "enum", f"must be one of: {', '.join(INTERRUPT_KINDS)}")]
-    source = schema.document("suspend-request")["$id"]
-    found = schema.check_inline({"$ref": f"{source}#/$defs/{kind.data}"}, interrupt.data, f"{at}/data")
+    found = schema.check_part("suspend-request", kind.data, interrupt.data, f"{at}/data")
     if not 0 < len(interrupt.key) <= MAX_KEY_LENGTH:
         found.append(Violation(f"{at}/key", "maxLength", f"must have 1 to {MAX_KEY_LENGTH} characters"))
     if interrupt.resume_schema is not None:

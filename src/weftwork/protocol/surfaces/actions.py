@@ -26,7 +26,7 @@ from weftwork.protocol.surfaces.surface import (
     Target,
     TextField,
 )
-from weftwork.protocol.timestamps import iso, parse_iso
+from weftwork.protocol.timestamps import is_date
 
 ACTION: Final = "action"
 """The member of an answer that names the pressed button."""
@@ -213,7 +213,7 @@ def answer_schema(surface: Surface, target: Target) -> dict[str, Any]:
     with_pattern = [each for each in surface.fields if isinstance(each, DateField | TextField) and _needs_pattern(each)]
     has_patterns = len(with_pattern) <= _MAX_PATTERNS
     properties: dict[str, Any] = {each.id: _field_schema(each, has_patterns) for each in surface.fields}
-    required = [each.id for each in surface.fields if _is_required(each)]
+    required = [each.id for each in surface.fields if not isinstance(each, CheckboxField) and each.required]
     return {
         "type": "object",
         "required": [ACTION, *required],
@@ -287,14 +287,8 @@ def value_error(field: Field, value: Any) -> str | None:
     if isinstance(field, SelectField):
         return None if value in [each.value for each in field.options] else "The value must be one of the options."
     if isinstance(field, DateField):
-        return None if _is_date(value) else f"The value must be a date such as {_SAMPLE_DATE}."
+        return None if is_date(value) else f"The value must be a date such as {_SAMPLE_DATE}."
     return None if len(value) <= MAX_VALUE else f"The value must have {MAX_VALUE} or fewer characters."
-
-
-def _is_date(text: str) -> bool:
-    midnight = parse_iso(f"{text}T00:00:00Z") if len(text) == _DATE_LENGTH else None
-    # parse_iso reads 30 February as a day in March.
-    return midnight is not None and iso(midnight).startswith(text)
 
 
 def _question_schemas(data: Mapping[str, Any]) -> dict[str, Any]:

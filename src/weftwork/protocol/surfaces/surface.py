@@ -73,6 +73,7 @@ class Button(Component, frozen=True, kw_only=True, tag="action.button"):
     action: Action
 
 
+FIELDS: Final = (TextField, DateField, SelectField, CheckboxField)
 Field = TextField | DateField | SelectField | CheckboxField
 AnyComponent = Heading | Text | TextField | DateField | SelectField | CheckboxField | Button
 COMPONENTS: Final[tuple[type[AnyComponent], ...]] = (
@@ -94,11 +95,11 @@ class Surface(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     # Cached, because each check of a surface asks for them several times, and a surface never changes.
     @cached_property
     def fields(self) -> tuple[Field, ...]:
-        return tuple(each for each in self.components if isinstance(each, Field))
+        return tuple([each for each in self.components if isinstance(each, FIELDS)])
 
     @cached_property
     def buttons(self) -> tuple[Button, ...]:
-        return tuple(each for each in self.components if isinstance(each, Button))
+        return tuple([each for each in self.components if isinstance(each, Button)])
 
 
 class SurfacePayload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):

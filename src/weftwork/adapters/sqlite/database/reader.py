@@ -4,13 +4,12 @@ import asyncio
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from functools import partial
-from queue import SimpleQueue
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
 import apsw
 
 from weftwork.adapters.sqlite.database.connection import DAMAGE, OUTAGES, SqliteConnection, outage
-from weftwork.adapters.sqlite.database.worker import Task, TaskResult, Worker
+from weftwork.adapters.sqlite.database.worker import SharedQueue, Task, TaskResult, Worker
 from weftwork.ports.storage.event_log import StoreUnavailable
 
 P = ParamSpec("P")
@@ -43,7 +42,7 @@ class SqliteReaders:
 
     async def open(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._queue: SimpleQueue[list[Task] | None] = SimpleQueue()
+        self._queue = SharedQueue()
         self._workers = []
         for number in range(THREADS):
             worker = Worker(f"weftwork-reader-{number}", self._queue, _Reader(self._connect), MAX_BATCH_READS)

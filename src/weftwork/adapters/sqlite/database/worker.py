@@ -1,9 +1,10 @@
 """A thread that serves a queue of tasks and settles their futures on the event loop."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Mapping
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, Protocol
 
 import msgspec
@@ -24,6 +25,43 @@ class TaskResult(msgspec.Struct, frozen=True, eq=False):
     future: asyncio.Future[Any]
     value: Any
     error: BaseException | None = None
+
+
+class SharedQueue:
+    """A queue of tasks for several threads. Like SimpleQueue, except that an entry wakes one thread, the one that began
+    to wait last. A `get` of SimpleQueue wakes the next waiting thread, which costs as much as a small read."""
+
+    def __init__(self) -> None:
+        self._entries: deque[list[Task] | None] = deque()
+        self._waiting: list[Lock] = []
+        """A held lock for each thread that waits; its release wakes the thread."""
+        self._mutex = Lock()
+
+    def put(self, entry: list[Task] | None) -> None:
+        with self._mutex:
+            self._entries.append(entry)
+            sleeper = self._waiting.pop() if self._waiting else None
+        if sleeper is not None:
+            sleeper.release()
+
+    def get(self) -> list[Task] | None:
+        """The oldest entry. Waits for one."""
+        while True:
+            with self._mutex:
+                if self._entries:
+                    return self._entries.popleft()
+                sleeper = Lock()
+                sleeper.acquire()
+                self._waiting.append(sleeper)
+            # Another thread may take the entry first; then this one waits again.
+            sleeper.acquire()
+
+    def get_nowait(self) -> list[Task] | None:
+        """The oldest entry. Raises Empty."""
+        with self._mutex:
+            if not self._entries:
+                raise Empty
+            return self._entries.popleft()
 
 
 class TaskHandler(Protocol):
@@ -49,7 +87,7 @@ class Worker:
     """
 
     def __init__(
-        self, name: str, queue: "SimpleQueue[list[Task] | None]", handler: TaskHandler, max_tasks: int
+        self, name: str, queue: "SimpleQueue[list[Task] | None] | SharedQueue", handler: TaskHandler, max_tasks: int
     ) -> None:
         self._name = name
         self._queue = queue
