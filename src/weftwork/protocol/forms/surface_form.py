@@ -18,9 +18,10 @@ from weftwork.protocol.run.events import ENVELOPE_RECORDED, TRUSTED, Event, Trus
 from weftwork.protocol.run.interrupts import shown_surface_payload
 from weftwork.protocol.surfaces.a2ui import fold_action, to_messages
 from weftwork.protocol.surfaces.actions import BoundSurface, resolve_action
+from weftwork.protocol.surfaces.limits import check_limits
 from weftwork.protocol.surfaces.question_form import question_surface
 from weftwork.protocol.surfaces.stored import NOT_RENDERED, check_stored
-from weftwork.protocol.surfaces.surface import Surface, parse_surface, surface_payload
+from weftwork.protocol.surfaces.surface import Surface, Text, parse_surface, surface_payload
 
 _STATUSES: Final = {"open": "open", "resolved": "answered", "cancelled": "cancelled", "closed": "closed"}
 """Status of an interrupt -> status of its surface."""
@@ -30,6 +31,7 @@ _HELD_BACK: Final = "stored"
 """The status of a surface that the gate only recorded, because this host did not display surfaces then."""
 
 _ANSWER: Final = "/resumeValue"
+_DECIDE_HERE: Final = "Decide here with the actions of the approval itself, which no agent wrote."
 
 
 class SurfaceForm(msgspec.Struct, frozen=True):
@@ -229,9 +231,30 @@ def at_values(fault: ClientFault, form: SurfaceForm) -> ClientFault:
 
 
 def form_of(question: dict[str, Any], by_link: bool = False) -> SurfaceForm:
-    """The form with which an interrupt is shown: that of its node if it can be rendered, else the derived one."""
+    """The form with which an interrupt is shown: that of its node if it can be rendered, else the derived one.
+
+    surf-05: a link also gets the derived one, with the reason as its first text, in place of a form that must not
+    answer an approval: its bearer has no other way to decide.
+    """
     form = bound_form(question, by_link)
-    return form if form is not None and form.bound is not None else derived_form(question, by_link)
+    if form is None or form.bound is None:
+        return derived_form(question, by_link)
+    if by_link and form.bound.blocked_reason is not None:
+        own = derived_form(question, by_link)
+        return form if own.derived is None else _with_text(own, f"{form.bound.blocked_reason} {_DECIDE_HERE}")
+    return form
+
+
+def _with_text(form: SurfaceForm, text: str) -> SurfaceForm:
+    """The derived form with a text at its beginning; without it if there is no room for one."""
+    assert form.derived is not None, "only a derived form gets a text"
+    surface = form.derived.surface
+    surface = msgspec.structs.replace(surface, components=(Text(text=text), *surface.components))
+    payload = surface_payload(surface)
+    if check_limits(payload):
+        return form
+    derived = msgspec.structs.replace(form.derived, surface=surface)
+    return msgspec.structs.replace(form, payload=payload, derived=derived)
 
 
 def bound_form(question: dict[str, Any], by_link: bool = False) -> SurfaceForm | None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.adapters.http.interrupts.waiting_forms import (
@@ -30,7 +31,9 @@ from tests.live.tokens import approval_workflow
 from weftwork.engine.api import surfaces
 from weftwork.engine.api.interrupts import Interrupts
 from weftwork.protocol.envelopes.kinds import SURFACE_KIND
+from weftwork.protocol.forms import surface_form
 from weftwork.protocol.forms.surface_form import SurfaceForm
+from weftwork.protocol.json import schema
 from weftwork.protocol.people import approvals
 from weftwork.protocol.surfaces import actions, question_form
 from weftwork.protocol.surfaces.actions import BoundSurface
@@ -404,12 +407,36 @@ async def test_a_surface_of_untrusted_content_is_blocked_at_an_approval(
     pressed = await bound.press("accept")
     assert (pressed.status, pressed.document["error"]) == (403, "untrusted_content_blocks_approval")
     assert "actions of the approval itself" in pressed.document["message"]
-    token = await token_of(host, form)
-    linked = await host.inside.call("POST", by_link(token, "actions/accept"), {"values": {}})
-    assert (linked.status, linked.document["error"]) == (403, "untrusted_content_blocks_approval")
     assert (await form.read()).document["status"] == "open"
     # Only the form of the agent is refused: the buttons of the host work.
     assert (await form.press("accept")).status == 200
+
+
+def only_blocked(form: Any, text: str) -> Any:
+    """In place of the host's own form: a blocked one."""
+    return msgspec.structs.replace(form, derived=None)
+
+
+@pytest.mark.rule("surf-05", "appr-05")
+@fails_without(surface_form, "_with_text", only_blocked)
+async def test_a_link_gets_the_form_of_the_host_in_place_of_one_that_is_blocked(
+    host: CallerHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    form = await derived_form_of(host, "gate")
+    store(monkeypatch, UNTRUSTED)
+    token = await token_of(host, form)
+    shown = (await host.inside.call("GET", by_link(token, "surface"))).document
+    assert schema.check("surface-view", shown) == []
+    first = shown["payload"]["surface"]["components"][0]
+    assert "untrusted source" in first["text"]
+    assert "Decide here" in first["text"]
+    assert "blockedReason" not in shown
+    offered = {each["id"]: each.get("disabledReason") for each in shown["actions"]}
+    assert offered.items() >= {"accept": None, "reject": None}.items()
+    labels = {each["label"] for each in shown["actions"]}
+    assert ACCEPT["label"] not in labels
+    answered = await host.inside.call("POST", by_link(token, "actions/reject"), {"values": {}})
+    assert answered.status == 200, answered.body
 
 
 @pytest.mark.rule("surf-70")
