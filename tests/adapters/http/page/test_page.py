@@ -20,6 +20,7 @@ from tests.adapters.http.page.sample_questions import (
     KINDS,
     PAYLOADS,
     POLYGLOTS,
+    approval,
     clarification,
     interrupt_document,
     quorum,
@@ -467,3 +468,18 @@ def test_refusals() -> None:
     rows = set(re.findall(r"^\| `([a-z_]+)` \|", TEXT.partition("## Refusals")[2], re.MULTILINE))
     assert rows <= set(ADVISED_CODES)
     assert {code for code in ADVISED_CODES if code.startswith("interrupt_")} <= rows
+
+
+@each_case(
+    "artifact_id, shown",
+    ("ask", "Approve the offer"),
+    ("ask-2", "Approve the offer"),
+    ("offerOfMarch", "Offer of march"),
+    ("asked", "Asked"),
+)
+def test_an_artifact_has_the_name_that_its_author_gave(artifact_id: str, shown: str) -> None:
+    question = approval()
+    question["data"] = {**question["data"], "artifactId": artifact_id}
+    page = pages.render_question(question, "token", context=PageContext("Sales", "Approve the offer", 1_000_000))
+    assert re.search(rf"<dt>Artifact</dt><dd><bdi[^>]*>{shown}</bdi>", page.decode())
+    assert question["runId"] not in page.decode()

@@ -34,7 +34,6 @@ from weftwork.protocol.run.interrupts import is_refusal_after_cancel
 from weftwork.protocol.surfaces.question_form import QuestionSurface, question_surface
 
 _MAX_MESSAGE: Final = 500
-_MAX_ID: Final = 100
 
 ADVISED_CODES: Final = (
     "validation_error",
@@ -116,7 +115,8 @@ def _question_form(
     budget = DisplayBudget(t)
     node, workflow = context.node_name or question.get("nodeId"), context.workflow_name or question.get("workflowId")
     source = source_line(t, node if isinstance(node, str) else "", workflow if isinstance(workflow, str) else "")
-    content = question_content(question, plan, budget, surface is not None and surface.bound is not None)
+    has_surface = surface is not None and surface.bound is not None
+    content = question_content(question, plan, budget, has_surface, context.node_name)
     own = plan if surface is None else host_plan(question, surface)
     is_vote = not plan.is_malformed and question["kind"] == "approval" and required_approvals(question["data"]) > 1
     view = FormView(t, own, submitted, is_vote) if own is not None else None
@@ -171,14 +171,9 @@ def _about(t: Messages, question: dict[str, Any], context: PageContext) -> Child
         [
             (t("asked"), show_time(t, question.get("requestedAt"), context.now)),
             (t("valid-until"), show_time(t, question.get("expiresAt"), context.now)),
-            (t("run"), _id(question.get("runId"))),
         ]
     )
     return folded(t("about"), facts) if facts else None
-
-
-def _id(text: Any) -> Child:
-    return element("code", {}, shorten(text, _MAX_ID)) if isinstance(text, str) else None
 
 
 def _name(person: Any) -> Child:

@@ -34,15 +34,20 @@ def question_heading(t: Messages, question: dict[str, Any], plan: FormPlan) -> s
 
 
 def question_content(
-    question: dict[str, Any], plan: FormPlan, budget: DisplayBudget, has_surface: bool = False
+    question: dict[str, Any],
+    plan: FormPlan,
+    budget: DisplayBudget,
+    has_surface: bool = False,
+    node_name: str | None = None,
 ) -> Markup:
-    """The data of the question. All of it belongs in the workflow's region. With `has_surface`, a surface follows."""
+    """The data of the question. All of it belongs in the workflow's region. With `has_surface`, a surface follows.
+    `node_name` is the name that the author gave to the node that asks."""
     if plan.is_malformed:
         return render_json(question.get("data"), budget)
     data: dict[str, Any] = question["data"]
     match question["kind"]:
         case "approval":
-            return _approval(data, budget)
+            return _approval(data, budget, _artifact_name(question, node_name))
         case "external-event":
             correlation = render_value(data["correlation"], budget) if data["correlation"] else None
             return join([_title(data["eventType"], budget), correlation])
@@ -127,7 +132,16 @@ def join_names(t: Messages, names: list[str]) -> str:
     return t("more", names=t.language.list.join(shown), n=str(len(names) - _MAX_LISTED_NAMES))
 
 
-def _approval(data: dict[str, Any], budget: DisplayBudget) -> Markup:
+def _artifact_name(question: dict[str, Any], node_name: str | None) -> str:
+    """The name of the artifact of an approval. Its id is the author's text, or made of the id of the node, which means
+    nothing to people: then it is the name of the node."""
+    artifact_id: str = question["data"]["artifactId"]
+    node_id = question.get("nodeId")
+    of_node = isinstance(node_id, str) and re.fullmatch(rf"{re.escape(node_id)}(-[0-9]+)?", artifact_id) is not None
+    return node_name if of_node and node_name else readable_name(artifact_id)
+
+
+def _approval(data: dict[str, Any], budget: DisplayBudget, artifact_name: str) -> Markup:
     t = budget.messages
     title = _title(shorten(data["title"], _MAX_TITLE), budget)
     description = render_paragraphs(data["description"], budget) if data.get("description") else None
@@ -135,7 +149,7 @@ def _approval(data: dict[str, Any], budget: DisplayBudget) -> Markup:
     value = _optional_value(data, "artifactData", budget)
     facts = fact_list(
         [
-            (t("artifact"), name_text(data["artifactId"])),
+            (t("artifact"), name_text(artifact_name)),
             (t("artifact-type"), name_text(data["artifactType"])),
             (t("approvers"), element("bdi", WORKFLOW_TEXT, join_names(t, names)) if names else None),
         ]
