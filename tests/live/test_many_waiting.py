@@ -20,7 +20,6 @@ from weftwork.adapters.sqlite.run_queries import SqliteRunQueries
 from weftwork.adapters.system.clock_and_ids import SystemClock
 from weftwork.app import Host
 from weftwork.engine.host import run_loader
-from weftwork.engine.host.run_loader import MAX_PARKED
 from weftwork.engine.run.live_run import LiveRun
 from weftwork.ports.clock import Clock
 from weftwork.ports.storage.run_queries import InterruptQuery, UnfinishedRun
@@ -34,7 +33,9 @@ pytestmark = pytest.mark.slow
 
 MANY = 10_000 if FULL else 500
 MANY_TIMED = 2_000 if FULL else 200
-FEW = 2 * MAX_PARKED
+CACHED = 64
+"""How many parked runs these hosts cache."""
+FEW = 2 * CACHED
 """After so many the host remembers as much of runs as it ever does."""
 AT_ONCE = 50
 DAY = 86_400_000
@@ -57,6 +58,12 @@ TIMED = [
     flow("many-parent", [node("wait", "core.subWorkflow", config={"workflowId": "many-delay"})]),
 ]
 """Every kind of wait for a time, and one whose runs are paused at once."""
+
+
+@pytest.fixture(autouse=True)
+def small_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache that a few runs fill, so that it does not grow while the others are counted."""
+    monkeypatch.setattr(run_loader, "MAX_PARKED", CACHED)
 
 
 class Watched(InProcessHost):
@@ -180,7 +187,7 @@ class Footprint:
         objects, tasks, timers = self._look()
         kept = _runs() - self.runs
         assert not kept[LiveRun], f"{kept[LiveRun]} runs are in memory, though nobody executes them"
-        cached = MAX_PARKED + run_loader.MAX_PARKED_PARENTS
+        cached = CACHED + run_loader.MAX_PARKED_PARENTS
         assert kept[RunState] <= cached, f"{kept[RunState]} states are in memory"
         # The alarm sleeps until one time for all of them: a task, with two others that it waits for.
         assert tasks - self.tasks <= 3, f"{tasks - self.tasks} more tasks wait"

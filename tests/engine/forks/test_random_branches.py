@@ -186,7 +186,7 @@ async def test_no_recorded_effect_happens_again_in_a_branch(seed: int) -> None:
 def test_the_branches_are_worth_it() -> None:
     """They have recorded effects, effects with unknown outcomes, and effects of their own."""
     seen = Counter[str]()
-    for seed in range(12):
+    for seed in range(24):
         seen += run(lambda seed=seed: check_effect_branches(seed))
     assert min(seen[each] for each in ("recorded", "begun once", "begun idempotent", "new")) > 3, seen
 

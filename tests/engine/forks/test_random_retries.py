@@ -190,7 +190,7 @@ def check_many_effect_retries(count: int) -> Counter[str]:
 
 def test_the_retries_are_worth_it() -> None:
     """They have recorded effects, effects with unknown outcomes, effects of their own, and processes that die."""
-    seen = check_many_effect_retries(12)
+    seen = check_many_effect_retries(24)
     assert min(seen[each] for each in ("completed", "failed", "recorded", "begun once", "new", "crashes")) > 1, seen
 
 

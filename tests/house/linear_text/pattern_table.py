@@ -474,6 +474,7 @@ PATTERNS: dict[str, Entry] = {
     ),
     "protocol/review/compared_form.py:_DERIVED_ID": entry("env-", "{run}:", "env-0", Input("0", "env-"), "{run}:0"),
     "protocol/run/events.py:_VENDOR": entry("a", "a.", "core.", "a-", Input("a.", after="."), Input("a", "a.")),
+    "protocol/timestamps.py:_DATE": entry("0", "2026-01-31"),
     "protocol/timestamps.py:_INSTANT": entry("0", Input("0", "2026-01-01T00:00:00.")),
     "protocol/surfaces/actions.py:_NUMBER": entry("1", "1.1", "1.", "-1", Input("1", after="x")),
     "protocol/surfaces/a2ui/basic_tree.py:_HEADING": entry("#", "# ", " ", Input("a", "# "), Input("#", "# a")),

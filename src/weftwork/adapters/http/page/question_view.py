@@ -136,8 +136,8 @@ def _artifact_name(question: dict[str, Any], node_name: str | None) -> str:
     """The name of the artifact of an approval. Its id is the author's text, or made of the id of the node, which means
     nothing to people: then it is the name of the node."""
     artifact_id: str = question["data"]["artifactId"]
-    node_id = question.get("nodeId")
-    of_node = isinstance(node_id, str) and re.fullmatch(rf"{re.escape(node_id)}(-[0-9]+)?", artifact_id) is not None
+    name, _, number = artifact_id.rpartition("-")
+    of_node = question.get("nodeId") in (artifact_id, name if number.isdecimal() else artifact_id)
     return node_name if of_node and node_name else readable_name(artifact_id)
 
 
