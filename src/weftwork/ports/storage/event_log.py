@@ -27,9 +27,14 @@ BEFORE_HEADER: Final = -2
 class StoreUnavailable(Exception):
     """The store cannot read or write data now (full disk, I/O error, closed). Every call of every port may raise it.
 
-    Nothing was written, unless the process dies before the store is usable again: after a failed sync, a store cannot
-    know which of its writes a crash would bring back.
+    Nothing was written, except after `OutcomeUnknown`, or if the process dies before the store is usable again: after a
+    failed sync, a store cannot know which of its writes a crash would bring back.
     """
+
+
+class OutcomeUnknown(StoreUnavailable):
+    """The connection to the store was lost after a commit was sent, so the write may have happened. Read it back, by
+    the ids of the events in the batch, before it is repeated or a caller is told that it failed."""
 
 
 class StoreDamaged(StoreUnavailable):
@@ -39,6 +44,11 @@ class StoreDamaged(StoreUnavailable):
 
 class SequenceConflict(Exception):
     """`expected` is not the last sequence of the run. Nothing was written; reload and decide again."""
+
+
+class FenceLost(Exception):
+    """Another executor has taken the run (`ports/storage/ownership.py`). Nothing was written, and this process must not
+    act on the run any more."""
 
 
 class RunCreated(msgspec.Struct, frozen=True):
@@ -61,6 +71,8 @@ class RunOutline(msgspec.Struct, frozen=True):
     """The sizes of all events, as `Event.size` measures them, and of all hidden values."""
     row_bytes: int
     """The values of all state rows."""
+    fence: int = 0
+    """The fence of the executor that has taken the run; 0 if none has."""
 
 
 class WholeRun(msgspec.Struct, frozen=True):
@@ -83,8 +95,10 @@ class EventLog(Protocol):
         record: IdempotencyRecord | None = None,
         exclusive: bool = False,
         first: Batch | None = None,
+        fence: int = 0,
     ) -> RunCreated | SlotTaken | ScopeTaken:
-        """Store a new run with its first batch of events; without one, with status pending and last sequence -1.
+        """Store a new run with its first batch of events; without one, with status pending and last sequence -1. The
+        run is taken with `fence` (`ports/storage/ownership.py`); 0 leaves it to any executor.
 
         With `record`: if its slot is taken, return SlotTaken. With `exclusive`: if a run of the same partition and
         scope has not ended, return ScopeTaken with the oldest. The slot is checked first. Raises HostFault for a
@@ -93,14 +107,18 @@ class EventLog(Protocol):
         """
         ...
 
-    async def append(self, run: RunKey, expected: int, batch: Batch) -> SlotTaken | None:
+    async def append(
+        self, run: RunKey, expected: int, batch: Batch, fence: int | None = None
+    ) -> SlotTaken | None:
         """Write everything in the batch: events expected+1.., the projection, state rows, hidden values, the record,
         references to assets, and the messages to other runs of the family tree.
 
         Returns None when durable, or SlotTaken when the slot of the record is taken, which is checked first. Raises
-        SequenceConflict (also for an unknown or ended run), or HostFault for a batch that `check_batch` refuses.
+        FenceLost if `fence` is given and is not that of the run; else SequenceConflict (also for an unknown or ended
+        run), or HostFault for a batch that `check_batch` refuses.
 
-        `child_creates`: these runs are created, pending; HostFault for a run id in use. `child_result`: replaces the
+        `child_creates`: these runs are created, pending, and taken with `fence`; HostFault for a run id in use.
+        `child_result`: replaces the
         result that this child left earlier; dropped if the parent has ended or does not exist. `cancel_requests` and
         `cascade_cancel`: stored for those children of this run that have not ended; the first request for a child
         stays. When a run ends, the cancel request for it and the results of its children are dropped.

@@ -26,9 +26,15 @@ class Forks(Protocol):
     """Implementations are proved by `weftwork.testing.storage`."""
 
     async def create(
-        self, header: RunHeader, first: Batch, record: IdempotencyRecord | None = None, exclusive: bool = False
+        self,
+        header: RunHeader,
+        first: Batch,
+        record: IdempotencyRecord | None = None,
+        exclusive: bool = False,
+        fence: int = 0,
     ) -> RunCreated | SlotTaken | ScopeTaken:
-        """Store a run whose header has a `fork`, with a copy of the source, and then the first batch.
+        """Store a run whose header has a `fork`, with a copy of the source, and then the first batch. The fork is taken
+        with `fence`, as in `EventLog.create`.
 
         The copy has, of the source: the events with a sequence below `from_seq`, with the run id of the fork, also in
         the payload of `output.chunk`; all else of an event is the same, also its id and time. The hidden values of

@@ -6,8 +6,7 @@ Atomicity: a page is one view of the store, and shows every write that was ackno
 Cancellation: queries write nothing.
 Tenancy: `list_runs` and `list_interrupts` show one partition. The other queries span all of them; they are for the
 host itself, and no caller may see their result.
-Cost: bounded per call, and independent of the number of ended runs. Only `count_unfinished` costs a step per unfinished
-run.
+Cost: bounded per call, and independent of the number of ended runs.
 """
 
 from typing import Protocol
@@ -79,15 +78,8 @@ class TimedRun(msgspec.Struct, frozen=True):
     """The position of the run in the order of creation. It has a meaning for its store only."""
 
 
-class UnfinishedRun(msgspec.Struct, frozen=True):
-    """A run that a host has to execute."""
-
-    key: RunKey
-    is_child: bool
-
-
 class RunQueries(Protocol):
-    """Lists runs and interrupts for callers, and finds the runs that a host has to execute."""
+    """Lists runs and interrupts for callers, and finds the parked runs that are due."""
 
     async def list_runs(self, partition: str, query: RunQuery) -> RunPage:
         """A page of runs without outputs and state rows, newest first. It may be shorter than `limit` although
@@ -101,17 +93,6 @@ class RunQueries(Protocol):
 
     async def newest_run(self) -> RunKey | None:
         """The run that was created last; None if there is no run."""
-        ...
-
-    async def unfinished_runs(
-        self, after: RunKey | None, limit: int, until: RunKey | None = None, partition: str | None = None
-    ) -> list[UnfinishedRun]:
-        """Runs that have neither ended nor parked, in the order of creation: after the run `after`, and up to the run
-        `until`, if they are given. With `partition`, only the runs of this partition."""
-        ...
-
-    async def count_unfinished(self, until: RunKey) -> int:
-        """The number of runs that `unfinished_runs` returns up to the run `until`."""
         ...
 
     async def next_wake(self, after: int = -1) -> int | None:

@@ -11,9 +11,11 @@ from weftwork.ports.storage.api_keys import ApiKeys
 from weftwork.ports.storage.assets import AssetIndex
 from weftwork.ports.storage.child_runs import ChildRuns
 from weftwork.ports.storage.definitions import Definitions
+from weftwork.ports.storage.election import Election
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.ports.storage.forks import Forks
 from weftwork.ports.storage.idempotency import IdempotencyRecords
+from weftwork.ports.storage.ownership import RunOwnership
 from weftwork.ports.storage.retention import RunRetention
 from weftwork.ports.storage.run_queries import RunQueries
 from weftwork.ports.storage.signing_keys import SigningKeys
@@ -23,6 +25,8 @@ class Store(Protocol):
     """Implementations are proved by `weftwork.testing.storage`."""
 
     log: EventLog
+    ownership: RunOwnership
+    election: Election
     queries: RunQueries
     child_runs: ChildRuns
     forks: Forks
