@@ -52,6 +52,7 @@ from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.api.runs import EventStreams, Runs
 from weftwork.engine.api.surfaces import Surfaces
 from weftwork.engine.api.workflows import Workflows
+from weftwork.engine.fence import ExecutorFence
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import ClosedEffect, Executor, OpenEffect
 from weftwork.engine.host.recovery import RecoveryProgress
@@ -155,8 +156,10 @@ class Host:
         self._asset_sweep = AssetSweep(self._store.assets, self.blobs, self._clock, self.assets.unconfirmed_keys)
         self._expression_workers = WorkerPool(settings.expression_workers)
         self._loop_share = LoopShare(time.perf_counter)
+        self._fence = ExecutorFence()
         runtime = Runtime(
             self._store.log,
+            self._store.ownership,
             self._store.queries,
             self._store.child_runs,
             self._store.forks,
@@ -166,6 +169,7 @@ class Host:
             self._ids,
             self.types,
             settings.limits(),
+            self._fence,
             tenant_logs=tenant_logs_of(settings.limits(), self._store.log, self._clock),
             expression_workers=self._expression_workers,
             loop_share=self._loop_share,
@@ -231,6 +235,7 @@ class Host:
         self.watchdog.start()
         try:
             await self._store.open()
+            await self._fence.take(self._store.election)
             await self.blobs.open()
             await self.keyring.load()
             await self._signer.load()

@@ -4,6 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine
 from copy import deepcopy
+from itertools import count
 from typing import Any, Self, TypeVar
 
 import msgspec
@@ -16,6 +17,7 @@ from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.api.runs import EventStreams, Runs
 from weftwork.engine.api.workflows import Workflows
 from weftwork.engine.decide.inputs import AnswerReceived, CancelRequested
+from weftwork.engine.fence import ExecutorFence
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.media.assets import Assets
@@ -55,8 +57,17 @@ class RunPorts:
     """Has the methods of all ports about runs, so that one test double can stand in front of all of them."""
 
     def __init__(self, store: Store) -> None:
-        self._ports = store.log, store.queries, store.child_runs, store.records, store.retention, store.forks
+        self._ports = (
+            store.log,
+            store.ownership,
+            store.queries,
+            store.child_runs,
+            store.records,
+            store.retention,
+            store.forks,
+        )
         self.create_fork = store.forks.create
+        self.elect = store.election.take
 
     def __getattr__(self, name: str) -> Any:
         for port in self._ports:
@@ -86,6 +97,7 @@ class WrappedLog:
 
 
 MAX_LOOP_TURNS = 2_000
+_EPOCHS = count(1)
 CALLER = Principal.of("key_1", "acme", "live", frozenset(SCOPES))
 ANSWERER = Answerer("key_1", may_delegate=True)
 
@@ -241,8 +253,9 @@ class EngineHarness:
         }
         more["expression_workers"] = expression_workers
         log = self.process_log
-        ports = {"log": log, "queries": log, "child_runs": log, "records": log, "feeds": self.feeds}
+        ports = {"log": log, "ownership": log, "queries": log, "child_runs": log, "records": log, "feeds": self.feeds}
         ports["forks"] = ForkPort(log)
+        more["fence"] = ExecutorFence(next(_EPOCHS))
         more["tenant_logs"] = tenant_logs_of(limits, log, self.clock)
         self.runtime = Runtime(
             **ports, clock=self.clock, ids=self.ids, types=self.types, limits=limits, provided=provided, **more

@@ -16,13 +16,15 @@ from tests.live import KEY, InProcessHost
 from tests.live.listening_host import until
 from tests.live.steering import flow, interrupt_node
 from tests.live.tokens import approval_workflow
-from weftwork.adapters.sqlite.run_queries import SqliteRunQueries
+from weftwork.adapters.sqlite.interrupts import list_interrupts
+from weftwork.adapters.sqlite.ownership import SqliteOwnership
 from weftwork.adapters.system.clock_and_ids import SystemClock
 from weftwork.app import Host
 from weftwork.engine.host import run_loader
 from weftwork.engine.run.live_run import LiveRun
 from weftwork.ports.clock import Clock
-from weftwork.ports.storage.run_queries import InterruptQuery, UnfinishedRun
+from weftwork.ports.storage.ownership import UntakenRun
+from weftwork.ports.storage.run_queries import InterruptQuery
 from weftwork.protocol.fold import facts
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.ids import partition
@@ -352,15 +354,15 @@ def test_a_host_that_keeps_something_of_each_is_seen(tmp_path: Path, monkeypatch
 
 
 def test_a_host_that_loads_them_at_start_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def unfinished(self: SqliteRunQueries, after: RunKey | None, *_: Any) -> list[UnfinishedRun]:
+    async def untaken(self: SqliteOwnership, fence: int, after: RunKey | None, *_: Any) -> list[UntakenRun]:
         mine = partition("acme", "live")
-        page = await self.list_interrupts(mine, InterruptQuery(limit=50))
-        return [UnfinishedRun(RunKey(mine, each.run_id), False) for each in page.interrupts] if after is None else []
+        page = await self._read(list_interrupts, mine, InterruptQuery(limit=50))
+        return [UntakenRun(RunKey(mine, each.run_id), False) for each in page.interrupts] if after is None else []
 
-    async def count(self: SqliteRunQueries, until: RunKey) -> int:
+    async def count(self: SqliteOwnership, fence: int, until: RunKey) -> int:
         return 50
 
-    monkeypatch.setattr(SqliteRunQueries, "unfinished_runs", unfinished)
-    monkeypatch.setattr(SqliteRunQueries, "count_unfinished", count)
+    monkeypatch.setattr(SqliteOwnership, "untaken", untaken)
+    monkeypatch.setattr(SqliteOwnership, "count_untaken", count)
     with pytest.raises(AssertionError, match="50 runs were loaded at start"):
         waiting(tmp_path / "data", 200)

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import msgspec
 
+from weftwork.engine.fence import ExecutorFence
 from weftwork.engine.media.assets import Assets
 from weftwork.engine.nodes.concurrency import ConcurrencyLimiter
 from weftwork.engine.nodes.entry_expressions import EntryExpressions
@@ -26,6 +27,7 @@ from weftwork.ports.storage.child_runs import ChildRuns
 from weftwork.ports.storage.event_log import STORE_RETRY_MS, EventLog
 from weftwork.ports.storage.forks import Forks
 from weftwork.ports.storage.idempotency import IdempotencyRecords
+from weftwork.ports.storage.ownership import RunOwnership
 from weftwork.ports.storage.run_queries import RunQueries
 from weftwork.protocol.envelopes.instructions import UNIVERSAL_DIRECTIVE
 from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, KindSet
@@ -64,6 +66,7 @@ class Runtime(msgspec.Struct, frozen=True):
     """The ports of the engine, as the composition root passes them in."""
 
     log: EventLog
+    ownership: RunOwnership
     queries: RunQueries
     child_runs: ChildRuns
     forks: Forks
@@ -73,6 +76,7 @@ class Runtime(msgspec.Struct, frozen=True):
     ids: Ids
     types: Mapping[str, NodeType]
     limits: Limits = Limits()
+    fence: ExecutorFence = msgspec.field(default_factory=ExecutorFence)
     provided: frozenset[str] = frozenset()
     """Runtime capabilities offered to nodes; discovery advertises the same set."""
     limiter: ConcurrencyLimiter = msgspec.field(default_factory=ConcurrencyLimiter)

@@ -49,6 +49,7 @@ from weftwork.testing.fake_outbound import FakeOutbound
 from weftwork.testing.faults import FaultPlan, FaultyLog, ProcessPort
 from weftwork.testing.media import MEDIA_BASE, Asset
 from weftwork.testing.question import TIMEOUT, Question, answer_to, has_answer, open_questions
+from weftwork.testing.storage.samples import ANY_FENCE
 from weftwork.wiring.node_types import builtin_node_types
 
 T = TypeVar("T")
@@ -108,6 +109,7 @@ class HostProcess:
         )
         self.runtime = runtime = Runtime(
             log,
+            ProcessPort.wrap(host.store.ownership, self.guard),
             ProcessPort.wrap(host.store.queries, self.guard),
             ProcessPort.wrap(host.store.child_runs, self.guard),
             ProcessPort.wrap(host.store.forks, self.guard),
@@ -263,6 +265,7 @@ class Scenario:
     async def _start(self) -> None:
         process = self._current_process = HostProcess(self.host)
         process.exempt(asyncio.current_task())
+        await process.runtime.fence.take(self.host.store.election)
         await process.signer.load()
         for each in self._assets:
             await process.assets.put(CALLER.partition, each.data, self.host.limits.upload_days * DAY_MS)
@@ -362,6 +365,6 @@ class Scenario:
     async def events(self) -> list[Event]:
         if self._run is None:
             # The run may have been created although its caller received no response.
-            runs = await self.host.store.queries.unfinished_runs(None, 1)
+            runs = await self.host.store.ownership.untaken(ANY_FENCE, None, 1)
             return await self.host.store.log.read(runs[0].key, -1, 10**6) if runs else []
         return await self.host.store.log.read(self._run, -1, 10**6)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tests.adapters.sqlite.instruction_counts import instructions_of
 from tests.harness.cases import each_case
-from weftwork.adapters.sqlite import interrupts, run_queries
+from weftwork.adapters.sqlite import interrupts, ownership, run_queries
 from weftwork.adapters.sqlite.database import connection as connection_module
 from weftwork.adapters.sqlite.runs import find_run, read_events
 from weftwork.adapters.sqlite.store import SqliteStore
@@ -49,7 +49,8 @@ def test_the_name_of_a_new_store_and_what_a_killed_process_left_are_made_durable
 MODULES = [
     import_module(f"weftwork.adapters.sqlite.{name}")
     for name in (
-        "annotations assets child_runs definitions forks idempotency interrupts keys run_queries runs transactions"
+        "annotations assets child_runs definitions forks idempotency interrupts keys ownership run_queries runs "
+        "transactions"
     ).split()
 ]
 
@@ -104,7 +105,8 @@ def test_the_interrupts_of_a_run_are_found_by_it_and_sorted(connection: Any) -> 
 
 def test_the_statements_are_all_there() -> None:
     wanted = """
-    run_queries.BY_STATUS run_queries.BY_TAG run_queries.UNFINISHED run_queries.BY_PARENT run_queries.DUE_RUNS
+    run_queries.BY_STATUS run_queries.BY_TAG run_queries.BY_PARENT run_queries.DUE_RUNS ownership.UNTAKEN
+    ownership.NEXT_UNTAKEN_FENCE ownership._TAKE ownership._RETRY_LATER
     runs._READ_EVENTS runs._FIND_RUN transactions._UPDATE_ENDED transactions._UPDATE_PARKED transactions._LIVE_IN_SCOPE
     transactions._RUN_ID_IN_USE transactions._FIND_HEAD idempotency._SWEEP keys._DELETE_SIGNING_KEY child_runs.CHILDREN
     child_runs.COUNT_DESCENDANTS child_runs.RESULTS_PAGE child_runs._PUT_RESULT child_runs._ACKNOWLEDGE_RESULT
@@ -124,9 +126,11 @@ INDEXES = {
     "run_queries.BY_WORKFLOW": (
         "runs USING COVERING INDEX runs_by_workflow (partition=? AND workflow_id=? AND status=? AND run_no<?)"
     ),
-    "run_queries.UNFINISHED": "runs USING INDEX runs_awake (run_no>? AND run_no<?)",
-    "run_queries.UNFINISHED_IN_PARTITION": "runs USING INDEX runs_awake (run_no>? AND run_no<?)",
-    "run_queries.COUNT_UNFINISHED": "runs USING INDEX runs_awake (run_no<?)",
+    "ownership.NEXT_UNTAKEN_FENCE": "runs USING INDEX runs_untaken (fence>? AND fence<?)",
+    "ownership.UNTAKEN": "runs USING INDEX runs_untaken (fence=? AND run_no>? AND run_no<?)",
+    "ownership.UNTAKEN_IN_PARTITION": "runs USING INDEX runs_untaken (fence=? AND run_no>? AND run_no<?)",
+    "ownership.COUNT_UNTAKEN": "runs USING INDEX runs_untaken (fence<?)",
+    "ownership.DUE_RETRIES": "runs USING INDEX runs_retried (fence=? AND retry_at>? AND retry_at<?)",
     "run_queries.NEXT_WAKE": "runs USING COVERING INDEX runs_waking (wake_at>?)",
     "run_queries.DUE_RUNS": "runs USING INDEX runs_waking (wake_at>? AND wake_at<?)",
     "interrupts.edge": f"o USING COVERING INDEX open_by_age (partition=? AND {AFTER})",
@@ -294,7 +298,7 @@ def lister(query: RunQuery) -> Callable[[Any], Any]:
 
 READS: dict[str, Callable[[Any], Any]] = {
     **{repr(query): lister(query) for query in QUERIES},
-    "unfinished": lambda connection: run_queries.list_unfinished(connection, None, 50),
+    "untaken": lambda connection: ownership.list_untaken(connection, 9, None, 50),
     "stored": lambda connection: find_run(connection, RunKey(ACME, "run-200")),
     "read": lambda connection: read_events(connection, RunKey(ACME, "run-200"), -1, 50),
     "stored, long log": lambda connection: find_run(connection, RunKey(OTHER, "long")),

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tests.adapters.sqlite.instruction_counts import instructions_of
 from tests.harness.cases import each_case, present
-from weftwork.adapters.sqlite import interrupts, retention, run_queries
+from weftwork.adapters.sqlite import interrupts, ownership, retention, run_queries
 from weftwork.adapters.sqlite.database.connection import load_migrations, migrate, open_reader
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery
@@ -57,9 +57,9 @@ def lister(query: InterruptQuery) -> Callable[[Any], Any]:
 
 READS: dict[str, Callable[[Any], Any]] = {
     **{repr(query): lister(query) for query in QUERIES},
-    "unfinished": lambda connection: run_queries.list_unfinished(connection, None, 50),
-    "unfinished of a tenant": lambda connection: run_queries.list_unfinished(connection, None, 50, None, ACME),
-    "newest": run_queries.find_newest,
+    "untaken": lambda connection: ownership.list_untaken(connection, 9, None, 50),
+    "untaken of a tenant": lambda connection: ownership.list_untaken(connection, 9, None, 50, None, ACME),
+    "newest": ownership.find_newest,
     "next wake": lambda connection: run_queries.find_next_wake(connection, -1),
     "due": lambda connection: run_queries.list_due(connection, NOW + 2**40, 20),
     "timed": lambda connection: run_queries.list_timed(connection, None, 20),
@@ -114,7 +114,7 @@ def test_the_work_does_not_grow_with_who_waits(
     "module, name, plain, read",
     (interrupts, "IN_PARTITION", "o.partition", repr(InterruptQuery())),
     (interrupts, "IN_WORKFLOW", "o.workflow_id", repr(InterruptQuery(workflow_id="nobody"))),
-    (run_queries, "UNFINISHED", "parked", "unfinished"),
+    (ownership, "UNTAKEN", "parked", "untaken"),
     (run_queries, "NEXT_WAKE", "parked", "next wake"),
     (run_queries, "DUE_RUNS", "parked", "none due"),
 )

@@ -31,6 +31,7 @@ TAGS = st.lists(st.sampled_from(["a", "b", "c"]), max_size=3).map(tuple)
 SCOPES = st.sampled_from([None, "scope-1", "scope-2"])
 WORKFLOWS = st.sampled_from(["greet", "order"])
 TIMES = st.integers(NOW, NOW + 5)
+FENCES = st.integers(0, 3)
 NAMES = st.sampled_from(["x", "y", "é", "\U0001f9f5"])
 KINDS = st.sampled_from(["approval", "clarification"])
 WAKES = st.none() | TIMES
@@ -105,6 +106,7 @@ class Twins(Pair):
         workflow=WORKFLOWS,
         exclusive=st.booleans(),
         secret=st.booleans(),
+        fence=FENCES,
     )
     def create(
         self,
@@ -116,10 +118,11 @@ class Twins(Pair):
         workflow: str,
         exclusive: bool,
         secret: bool,
+        fence: int,
     ) -> None:
         given = header(run_id, partition, tags=tags, scope_id=scope, workflow_id=workflow)
         hidden = (HiddenValue(-1, "/secret", run_id.encode()),) if secret else ()
-        self.both("create", given, hidden, self.record(partition, slot), exclusive)
+        self.both("create", given, hidden, self.record(partition, slot), exclusive, None, fence)
 
     @rule(
         partition=PARTITIONS,
@@ -131,6 +134,7 @@ class Twins(Pair):
         rows=ROWS,
         parked=st.booleans(),
         wake_at=WAKES,
+        fence=st.none() | FENCES,
     )
     def append(
         self,
@@ -143,6 +147,7 @@ class Twins(Pair):
         rows: Any,
         parked: bool,
         wake_at: int | None,
+        fence: int | None,
     ) -> None:
         run = RunKey(partition, run_id)
         log: Any = self.model.log
@@ -152,7 +157,7 @@ class Twins(Pair):
         given = batch(run, expected, count, status, rows, hidden, self.record(partition, slot))
         if status not in TERMINAL_STATUSES:
             given = replace(given, projection=replace(given.projection, parked=parked, wake_at=wake_at))
-        self.both("append", run, expected, given)
+        self.both("append", run, expected, given, fence)
 
     @rule(
         partition=PARTITIONS,
@@ -221,15 +226,32 @@ class Twins(Pair):
         filters["workflow_id"] = filters.pop("workflow")
         self.both("list_runs", partition, RunQuery(**filters))
 
-    @rule(partition=PARTITIONS, run_id=st.none() | RUN_IDS, limit=st.integers(0, 4))
-    def unfinished(self, partition: str, run_id: str | None, limit: int) -> None:
-        run = None if run_id is None else RunKey(partition, run_id)
-        self.both("unfinished_runs", run, limit)
-        self.both("unfinished_runs", None, limit, run, partition)
+    @rule(partition=PARTITIONS, run_id=RUN_IDS, fence=FENCES)
+    def take(self, partition: str, run_id: str, fence: int) -> None:
+        self.both("take", RunKey(partition, run_id), fence)
+        self.both("fence_of", RunKey(partition, run_id))
 
-    @rule(partition=PARTITIONS, run_id=RUN_IDS)
-    def how_many_unfinished(self, partition: str, run_id: str) -> None:
-        self.both("count_unfinished", RunKey(partition, run_id))
+    @rule()
+    def elect(self) -> None:
+        self.both("elect")
+
+    @rule(partition=PARTITIONS, run_id=RUN_IDS, fence=FENCES, at=TIMES)
+    def try_later(self, partition: str, run_id: str, fence: int, at: int) -> None:
+        self.both("retry_later", RunKey(partition, run_id), fence, at)
+
+    @rule(fence=FENCES, until=TIMES, limit=st.integers(0, 4))
+    def due_for_a_retry(self, fence: int, until: int, limit: int) -> None:
+        self.both("due_retries", fence, until, limit)
+
+    @rule(partition=PARTITIONS, run_id=st.none() | RUN_IDS, limit=st.integers(0, 4), fence=FENCES)
+    def untaken(self, partition: str, run_id: str | None, limit: int, fence: int) -> None:
+        run = None if run_id is None else RunKey(partition, run_id)
+        self.both("untaken", fence, run, limit)
+        self.both("untaken", fence, None, limit, run, partition)
+
+    @rule(partition=PARTITIONS, run_id=RUN_IDS, fence=FENCES)
+    def how_many_untaken(self, partition: str, run_id: str, fence: int) -> None:
+        self.both("count_untaken", fence, RunKey(partition, run_id))
         self.both("newest_run")
 
     @rule(until=TIMES, limit=st.integers(0, 4))

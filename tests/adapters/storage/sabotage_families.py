@@ -10,8 +10,9 @@ from tests.adapters.storage.sabotage_runs import answered, asked, changed, moved
 from weftwork.adapters.memory.assets import MemoryAssets
 from weftwork.ports.storage.assets import AssetQuery, StoredAsset
 from weftwork.ports.storage.child_runs import PendingChildResult
+from weftwork.ports.storage.ownership import UntakenRun
 from weftwork.ports.storage.retention import StillLive
-from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery, UnfinishedRun
+from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.header import RunKey
@@ -328,8 +329,8 @@ INTERRUPTS: dict[str, tuple[str, Wrap]] = {
     "an_ended_run_has_no_open_interrupts": ("queries.list_interrupts", outlive_the_run),
     "that_a_run_is_parked_comes_back": ("log.read_run", of_projection(parked=False)),
     "parked_runs_are_not_recovered": (
-        "queries.unfinished_runs",
-        answered(lambda port, after, limit, *_: [UnfinishedRun(run, False) for run in list(port._table.live)[:limit]]),
+        "ownership.untaken",
+        answered(lambda port, fence, after, limit, *_: [UntakenRun(run, False) for run in [*port._table.live][:limit]]),
     ),
     "the_next_wake_is_the_earliest": ("queries.next_wake", parked_or_not),
     "due_runs_come_earliest_first": ("queries.due_runs", asked(lambda port, until, limit: (until + 1, limit))),

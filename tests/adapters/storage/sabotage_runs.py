@@ -117,7 +117,7 @@ def created(change: Callable[[RunHeader], dict[str, Any]]) -> Wrap:
     """Only what comes with the header of a new run is changed."""
 
     async def create(port: Any, real: Any, header: RunHeader, *rest: Any, **named: Any) -> Any:
-        given = dict(zip(("hidden", "record", "exclusive", "first"), rest, strict=False))
+        given = dict(zip(("hidden", "record", "exclusive", "first", "fence"), rest, strict=False))
         return await real(header, **given | named | change(header))
 
     return create
@@ -181,10 +181,6 @@ READS: dict[str, tuple[str, Wrap]] = {
     "hidden_values_come_back": ("log.hidden_values", changed(lambda values: values[::-1])),
     "runs_are_listed_newest_first": ("queries.list_runs", changed(by_time)),
     "a_page_has_a_cursor_while_runs_are_left": ("queries.list_runs", changed(lambda page: replace(page, more=False))),
-    "unfinished_runs_are_found": (
-        "queries.unfinished_runs",
-        changed(lambda runs: sorted(runs, key=lambda run: run.key.run_id)),
-    ),
     "a_definition_is_kept": ("definitions.get", changed(lambda document: document or b"")),
     "the_salt_is_made_once": ("keys.salt", changed(lambda salt: salt[:31])),
     "keys_are_listed_oldest_first": ("keys.all", changed(lambda rows: rows[::-1])),
@@ -213,15 +209,6 @@ READS: dict[str, tuple[str, Wrap]] = {
     "filters_combine": ("queries.list_runs", queried(lambda query: {"tags": query.tags[:1]})),
     "new_runs_do_not_disturb_a_walk": ("queries.list_runs", count_instead_of_cursor),
     "an_unknown_cursor_ends_the_listing": ("queries.list_runs", start_over),
-    "unfinished_runs_come_in_pages": ("queries.unfinished_runs", need_a_live_cursor),
-    "unfinished_runs_end_at_a_bound": (
-        "queries.unfinished_runs",
-        asked(lambda port, after, limit, until=None, of=None: (after, limit, None, of)),
-    ),
-    "unfinished_runs_of_one_partition": (
-        "queries.unfinished_runs",
-        asked(lambda port, after, limit, until=None, of=None: (after, limit, until, None)),
-    ),
     "another_partition_sees_nothing": ("log.read_run", asked(of_anybody)),
     "equal_ids_are_different_runs": ("queries.list_runs", list_everybodys),
 }

@@ -10,6 +10,7 @@ import pytest
 
 from tests.adapters.storage.sabotage_families import ASSETS, CHILD_RUNS, INTERRUPTS
 from tests.adapters.storage.sabotage_forks import FORKS
+from tests.adapters.storage.sabotage_ownership import OWNERSHIP
 from tests.adapters.storage.sabotage_records import ANNOTATIONS, DEFINITIONS, DELETES
 from tests.adapters.storage.sabotage_runs import READS, WRITES
 from tests.harness.cases import each_case
@@ -52,7 +53,7 @@ def test_a_check_says_what_it_proves() -> None:
 
 INCONSISTENT_BATCH = "an_inconsistent_batch_is_refused_whole"
 """The check of what all appends have in common; nothing of one port breaks its promise."""
-SABOTAGE = READS | WRITES | DELETES | DEFINITIONS | ANNOTATIONS | ASSETS | INTERRUPTS | CHILD_RUNS | FORKS
+SABOTAGE = READS | WRITES | DELETES | DEFINITIONS | ANNOTATIONS | ASSETS | INTERRUPTS | CHILD_RUNS | FORKS | OWNERSHIP
 
 
 def fails(check: storage.Check, store: MemoryStore) -> bool:

@@ -17,8 +17,7 @@ from weftwork.engine.host.run_loader import RunLoader
 from weftwork.engine.host.sweeper import Sweeper
 from weftwork.settings import Settings
 from weftwork.testing.storage.harness import opened
-from weftwork.testing.storage.samples import make_run
-from weftwork.testing.storage.unfinished_runs import parked_batch
+from weftwork.testing.storage.samples import make_run, parked_batch
 from weftwork.wiring.data_folder import DATABASE_FILE
 
 FEW, MANY = 5, 300

@@ -34,6 +34,7 @@ from weftwork.protocol.privacy.trust import is_untrusted_boundary
 from weftwork.protocol.review import bundle_import
 from weftwork.protocol.run import imports as rules
 from weftwork.protocol.run.header import TERMINAL_STATUSES, Fork, RunKey
+from weftwork.testing.storage.samples import ANY_FENCE
 
 ASK = node("ask", "core.approvalGate", config={"title": "Pay?"})
 APPROVED = workflow([ASK, node("pay")], [edge("ask", "pay")], id="approved")
@@ -129,7 +130,7 @@ async def test_no_executor_ever_loads_an_imported_run_that_had_not_ended() -> No
     assert await bench.catalog.register(APPROVED) == []
     key = await imported(bench, bundle)
     before = await bench.events(key)
-    assert await bench.store.queries.unfinished_runs(None, 10) == []
+    assert await bench.store.ownership.untaken(ANY_FENCE, None, 10) == []
     assert await bench.store.queries.due_runs(2**60, 10) == []
     bench = await bench.restart()
     await settle()

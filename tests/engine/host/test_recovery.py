@@ -11,6 +11,7 @@ from tests.engine.host.test_admission import HoldingNode
 from tests.harness.cases import fails_without
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, fault_of, run_ready_tasks, settle
+from weftwork.engine.fence import ExecutorFence
 from weftwork.engine.host import admission as admission_module
 from weftwork.engine.host import child_messages, recovery
 from weftwork.engine.host.admission import Admission
@@ -18,7 +19,7 @@ from weftwork.engine.host.child_messages import ChildMessages
 from weftwork.engine.host.recovery import LANE_RUNS, Outcome, Recovery, RecoveryProgress
 from weftwork.ports.storage.child_runs import PendingChildResult
 from weftwork.ports.storage.event_log import StoreUnavailable
-from weftwork.ports.storage.run_queries import UnfinishedRun
+from weftwork.ports.storage.ownership import UntakenRun
 from weftwork.protocol.fair_share import FairLimit
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.run.batch import ChildResult
@@ -32,10 +33,10 @@ LIFETIME = 30
 class SimulatedHost:
     """A store with unfinished runs, and runs that end when a test says so, or by themselves after a while."""
 
-    def __init__(self, *runs: UnfinishedRun, max_live: int = 20, max_children: int = 8) -> None:
+    def __init__(self, *runs: UntakenRun, max_live: int = 20, max_children: int = 8) -> None:
         self.runs = list(runs)
         self.clock = ManualClock()
-        self.resumed: list[UnfinishedRun] = []
+        self.resumed: list[UntakenRun] = []
         self.live: set[RunKey] = set()
         self.most = 0
         self.most_children: dict[str, int] = defaultdict(int)
@@ -45,7 +46,7 @@ class SimulatedHost:
         self.outages = 0
         self.slots = FairLimit(max_live)
         self.admission = Admission(max_children, self.clock, self._never, self.slots)
-        self.recovery = Recovery(self, self.admission, self.clock, self._resume)  # type: ignore[arg-type]
+        self.recovery = Recovery(self, ExecutorFence(), self.admission, self.clock, self._resume)  # type: ignore[arg-type]
         self._ended: set[RunKey] = set()
 
     async def _never(self, run: RunKey) -> object:
@@ -54,12 +55,12 @@ class SimulatedHost:
     async def newest_run(self) -> RunKey | None:
         return self.runs[-1].key if self.runs else None
 
-    async def count_unfinished(self, until: RunKey) -> int:
+    async def count_untaken(self, fence: int, until: RunKey) -> int:
         return sum(each.key not in self._ended for each in self.runs[: self._position(until) + 1])
 
-    async def unfinished_runs(
-        self, after: RunKey | None, limit: int, until: RunKey, partition: str = ""
-    ) -> list[UnfinishedRun]:
+    async def untaken(
+        self, fence: int, after: RunKey | None, limit: int, until: RunKey, partition: str = ""
+    ) -> list[UntakenRun]:
         later = self.runs[0 if after is None else self._position(after) + 1 : self._position(until) + 1]
         page = [each for each in later if each.key not in self._ended and partition in ("", each.key.partition)][:limit]
         self.pages.append(len(page))
@@ -81,7 +82,7 @@ class SimulatedHost:
             children = sum(each.partition == run.partition and self._is_child(each) for each in self.live)
             self.most_children[run.partition] = max(self.most_children[run.partition], children)
             if self.grows:
-                self.runs.append(UnfinishedRun(RunKey(run.partition, f"new-{len(self.runs)}"), True))
+                self.runs.append(UntakenRun(RunKey(run.partition, f"new-{len(self.runs)}"), True))
             if self.ends:
                 self._end_after(LIFETIME, run)
         return "live"
@@ -105,11 +106,11 @@ class SimulatedHost:
         return next(at for at, each in enumerate(self.runs) if each.key == run)
 
 
-def some(count: int, partition: str = "a", is_child: bool = False) -> list[UnfinishedRun]:
-    return [UnfinishedRun(RunKey(partition, f"{partition}-{is_child}-{at}"), is_child) for at in range(count)]
+def some(count: int, partition: str = "a", is_child: bool = False) -> list[UntakenRun]:
+    return [UntakenRun(RunKey(partition, f"{partition}-{is_child}-{at}"), is_child) for at in range(count)]
 
 
-def names(runs: Iterable[UnfinishedRun]) -> list[str]:
+def names(runs: Iterable[UntakenRun]) -> list[str]:
     return [each.key.run_id for each in runs]
 
 

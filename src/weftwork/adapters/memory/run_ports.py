@@ -15,6 +15,7 @@ from weftwork.ports.storage.annotations import AddResult, Annotation, Annotation
 from weftwork.ports.storage.child_runs import PendingCancelRequest, PendingChildResult
 from weftwork.ports.storage.event_log import (
     BEFORE_HEADER,
+    FenceLost,
     RunCreated,
     RunOutline,
     ScopeTaken,
@@ -23,8 +24,9 @@ from weftwork.ports.storage.event_log import (
 )
 from weftwork.ports.storage.forks import SourceMissing
 from weftwork.ports.storage.idempotency import SlotTaken
+from weftwork.ports.storage.ownership import UntakenRun
 from weftwork.ports.storage.retention import StillLive
-from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery, RunPage, RunQuery, TimedRun, UnfinishedRun
+from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery, RunPage, RunQuery, TimedRun
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import (
     MAX_SEQUENCE,
@@ -56,6 +58,7 @@ class MemoryEventLog(RunPort):
         record: IdempotencyRecord | None = None,
         exclusive: bool = False,
         first: Batch | None = None,
+        fence: int = 0,
     ) -> RunCreated | SlotTaken | ScopeTaken:
         check_first_batch(header, record, first)
         if (taken := self._records.find_taken(record)) is not None:
@@ -64,18 +67,20 @@ class MemoryEventLog(RunPort):
             return scope_taken
         if header.key in self._table.runs:
             raise HostFault(f"the run id {header.run_id} is in use")
-        run = self._table.add(header, hidden)
+        run = self._table.add(header, hidden, fence)
         if first is not None:
             self._table.apply(run, first)
         self._records.put(record)
         return RunCreated()
 
-    async def append(self, run: RunKey, expected: int, batch: Batch) -> SlotTaken | None:
+    async def append(self, run: RunKey, expected: int, batch: Batch, fence: int | None = None) -> SlotTaken | None:
         check_batch(run, expected, batch)
         if (taken := self._records.find_taken(batch.record)) is not None:
             return taken
         runs = self._table.runs
         entry = runs.get(run)
+        if entry is not None and fence is not None and entry.fence != fence:
+            raise FenceLost("another executor has taken the run")
         if entry is None or entry.has_ended or entry.projection.last_sequence != expected:
             raise SequenceConflict(f"the last sequence of the run is not {expected}, or the run has ended")
         child_keys = {child.header.key for child in batch.child_creates}
@@ -83,7 +88,7 @@ class MemoryEventLog(RunPort):
             raise HostFault("the run id of a child is in use")
         self._table.apply(entry, batch)
         for child in batch.child_creates:
-            self._table.add(child.header, child.hidden)
+            self._table.add(child.header, child.hidden, fence or 0)
         self._table.tree.apply_messages(entry, batch)
         self._records.put(batch.record)
         return None
@@ -108,7 +113,13 @@ class MemoryEventLog(RunPort):
             return None
         stored = entry.stored(with_rows=True)
         rows = sum([len(row.value) for row in stored.rows])
-        return RunOutline(stored.header, replace(stored.projection, outputs=None), _log_bytes(entry), rows)
+        return RunOutline(
+            stored.header,
+            replace(stored.projection, outputs=None),
+            _log_bytes(entry),
+            rows,
+            0 if entry.has_ended else entry.fence,
+        )
 
     async def read_whole(self, run: RunKey, most: int) -> WholeRun | None:
         entry = self._table.runs.get(run)
@@ -164,32 +175,6 @@ class MemoryRunQueries(RunPort):
     async def list_interrupts(self, partition: str, query: InterruptQuery) -> InterruptPage:
         return self._table.interrupts.get(partition, _NO_INTERRUPTS).page(query)
 
-    async def newest_run(self) -> RunKey | None:
-        return next(reversed(self._table.runs), None)
-
-    async def unfinished_runs(
-        self, after: RunKey | None, limit: int, until: RunKey | None = None, partition: str | None = None
-    ) -> list[UnfinishedRun]:
-        number = self._table.number_after(after)
-        if number is None:
-            return []
-        later = (
-            UnfinishedRun(run.key, run.parent_link is not None)
-            for run in self._unfinished(until)
-            if run.number > number and partition in (None, run.key.partition)
-        )
-        return list(islice(later, max(limit, 0)))
-
-    async def count_unfinished(self, until: RunKey) -> int:
-        return sum(1 for _ in self._unfinished(until))
-
-    def _unfinished(self, until: RunKey | None) -> Iterator[MemoryRun]:
-        last = self._table.number(until) if until is not None else None
-        if until is None or last is not None:
-            for run in self._table.live.values():
-                if (last is None or run.number <= last) and not run.projection.parked:
-                    yield run
-
     async def next_wake(self, after: int = -1) -> int | None:
         return self._table.wakes.next_wake(after)
 
@@ -210,6 +195,59 @@ def _matches(run: MemoryRun, query: RunQuery) -> bool:
         and query.workflow_id in (None, run.workflow_id)
         and run.tags.issuperset(query.tags)
     )
+
+
+class MemoryOwnership(RunPort):
+    """Implements ports.storage.ownership.RunOwnership."""
+
+    async def take(self, run: RunKey, fence: int) -> bool:
+        entry = self._table.live.get(run)
+        if entry is None or entry.fence > fence or self._table.elections.epoch > fence:
+            return False
+        entry.fence, entry.retry_at = fence, None
+        return True
+
+    async def fence_of(self, run: RunKey) -> int | None:
+        entry = self._table.runs.get(run)
+        return entry.fence if entry is not None else None
+
+    async def untaken(
+        self, fence: int, after: RunKey | None, limit: int, until: RunKey | None = None, partition: str | None = None
+    ) -> list[UntakenRun]:
+        number = self._table.number_after(after)
+        if number is None:
+            return []
+        later = (
+            UntakenRun(run.key, run.parent_link is not None)
+            for run in self._untaken(fence, until)
+            if run.number > number and partition in (None, run.key.partition)
+        )
+        return list(islice(later, max(limit, 0)))
+
+    async def count_untaken(self, fence: int, until: RunKey) -> int:
+        return sum(1 for _ in self._untaken(fence, until))
+
+    async def newest_run(self) -> RunKey | None:
+        return next(reversed(self._table.runs), None)
+
+    async def retry_later(self, run: RunKey, fence: int, at: int) -> bool:
+        entry = self._table.live.get(run)
+        if entry is None or entry.fence != fence:
+            return False
+        entry.retry_at = at
+        return True
+
+    async def due_retries(self, fence: int, until: int, limit: int) -> list[RunKey]:
+        runs = (run for run in self._table.live.values() if run.fence == fence)
+        due = ((run.retry_at, run.number, run.key) for run in runs if run.retry_at is not None)
+        return [key for at, _, key in heapq.nsmallest(max(limit, 0), due) if at <= until]
+
+    def _untaken(self, fence: int, until: RunKey | None) -> Iterator[MemoryRun]:
+        last = self._table.number(until) if until is not None else None
+        if until is None or last is not None:
+            for run in self._table.live.values():
+                if run.fence < fence and (last is None or run.number <= last) and not run.projection.parked:
+                    yield run
 
 
 class MemoryChildRuns(RunPort):
@@ -248,7 +286,12 @@ class MemoryForks(RunPort):
     """Implements ports.storage.forks.Forks."""
 
     async def create(
-        self, header: RunHeader, first: Batch, record: IdempotencyRecord | None = None, exclusive: bool = False
+        self,
+        header: RunHeader,
+        first: Batch,
+        record: IdempotencyRecord | None = None,
+        exclusive: bool = False,
+        fence: int = 0,
     ) -> RunCreated | SlotTaken | ScopeTaken:
         fork = check_first_fork_batch(header, record, first)
         if (taken := self._records.find_taken(record)) is not None:
@@ -260,7 +303,7 @@ class MemoryForks(RunPort):
             raise SourceMissing("the source of the fork does not exist, or has not as many events")
         if header.key in self._table.runs:
             raise HostFault(f"the run id {header.run_id} is in use")
-        run = self._table.add(header, tuple(each for each in source.hidden if each.sequence < fork.from_seq))
+        run = self._table.add(header, tuple(each for each in source.hidden if each.sequence < fork.from_seq), fence)
         run.events = [copy_event(event, header.run_id) for event in source.events[: fork.from_seq]]
         self._table.assets.copy_references(source.key, run.key)
         self._table.apply(run, first)

@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from weftwork.adapters.memory.assets import MemoryAssets
+from weftwork.adapters.memory.election import Elections
 from weftwork.adapters.memory.port import MemoryIdempotencyRecords, MemoryPort
 from weftwork.ports.storage.annotations import Annotation
 from weftwork.ports.storage.child_runs import PendingCancelRequest, PendingChildResult
@@ -41,9 +42,11 @@ _decode_position = msgspec.json.Decoder(Position).decode
 class MemoryRun:
     """All data of one run."""
 
-    def __init__(self, header: RunHeader, hidden: tuple[HiddenValue, ...], number: int) -> None:
+    def __init__(self, header: RunHeader, hidden: tuple[HiddenValue, ...], number: int, fence: int) -> None:
         self.key = header.key
         self.number = number
+        self.fence = fence
+        self.retry_at: int | None = None
         self.workflow_id = header.workflow_id
         self.scope_id = header.scope_id
         self.tags = frozenset(header.tags)
@@ -253,9 +256,10 @@ def _matches(each: OpenInterrupt, query: InterruptQuery) -> bool:
 class RunTable:
     """All runs, and the indexes over them. Each method updates the runs and all indexes, and awaits nothing."""
 
-    def __init__(self, records: MemoryIdempotencyRecords, assets: MemoryAssets) -> None:
+    def __init__(self, records: MemoryIdempotencyRecords, assets: MemoryAssets, elections: Elections) -> None:
         self.records = records
         self.assets = assets
+        self.elections = elections
         self.runs: dict[RunKey, MemoryRun] = {}
         self.by_partition: dict[str, list[MemoryRun]] = {}
         """Runs of a partition in the order of creation."""
@@ -279,8 +283,8 @@ class RunTable:
         """The number after which a page starts; None for a cursor that names an unknown run."""
         return self.number(cursor) if cursor is not None else -1
 
-    def add(self, header: RunHeader, hidden: tuple[HiddenValue, ...]) -> MemoryRun:
-        run = MemoryRun(header, hidden, self._created)
+    def add(self, header: RunHeader, hidden: tuple[HiddenValue, ...], fence: int) -> MemoryRun:
+        run = MemoryRun(header, hidden, self._created, fence)
         self._created += 1
         self.by_partition.setdefault(header.partition, []).append(run)
         self.runs[run.key] = self.live[run.key] = run

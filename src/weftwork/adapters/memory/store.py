@@ -4,6 +4,7 @@ import secrets
 
 from weftwork.adapters.memory import run_ports
 from weftwork.adapters.memory.assets import MemoryAssets
+from weftwork.adapters.memory.election import Elections, MemoryElection
 from weftwork.adapters.memory.port import MemoryIdempotencyRecords, MemoryPort, OpenState
 from weftwork.adapters.memory.run_table import RunTable
 from weftwork.ports.storage.api_keys import ApiKeyRow
@@ -120,8 +121,11 @@ class MemoryStore(Store):
         self._state = OpenState()
         self.records = MemoryIdempotencyRecords(self._state)
         self.assets = MemoryAssets(self._state)
-        table = RunTable(self.records, self.assets)
+        self.elections = Elections()
+        table = RunTable(self.records, self.assets, self.elections)
         self.log = run_ports.MemoryEventLog(table)
+        self.ownership = run_ports.MemoryOwnership(table)
+        self.election = MemoryElection(self._state, self.elections)
         self.queries = run_ports.MemoryRunQueries(table)
         self.child_runs = run_ports.MemoryChildRuns(table)
         self.forks = run_ports.MemoryForks(table)

@@ -42,18 +42,19 @@ class SqliteEventLog(SqlitePort):
         record: IdempotencyRecord | None = None,
         exclusive: bool = False,
         first: Batch | None = None,
+        fence: int = 0,
     ) -> RunCreated | SlotTaken | ScopeTaken:
         check_first_batch(header, record, first)
         document = _encode_header(header)
-        return await self._write(create_run, self._heads, header, document, hidden, record, exclusive, first)
+        return await self._write(create_run, self._heads, header, document, hidden, record, exclusive, first, fence)
 
-    async def append(self, run: RunKey, expected: int, batch: Batch) -> SlotTaken | None:
+    async def append(self, run: RunKey, expected: int, batch: Batch, fence: int | None = None) -> SlotTaken | None:
         check_batch(run, expected, batch)
         children = (
             tuple((each, _encode_header(each.header)) for each in batch.child_creates) if batch.child_creates else ()
         )
         fault_point("append.begin")
-        result = await self._write(append_batch, self._heads, run, expected, batch, children)
+        result = await self._write(append_batch, self._heads, run, expected, batch, children, fence)
         fault_point("append.durable")
         return result
 

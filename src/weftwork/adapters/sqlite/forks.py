@@ -70,6 +70,7 @@ def create_fork(
     first: Batch,
     record: IdempotencyRecord | None,
     exclusive: bool = False,
+    fence: int = 0,
 ) -> RunCreated | SlotTaken | ScopeTaken:
     """Forks.create of a checked batch. `document` is the encoded header."""
     taken = idempotency.find_recorded(connection, record) if record is not None else None
@@ -80,7 +81,7 @@ def create_fork(
     source = heads.find(connection, RunKey(header.partition, fork.run_id))
     if source is None or source.last_sequence < fork.from_seq - 1:
         raise SourceMissing("the source of the fork does not exist, or has not as many events")
-    run_no = insert_run(connection, heads, header, document, (), first.projection)
+    run_no = insert_run(connection, heads, header, document, (), first.projection, fence)
     _copy_source(connection, source.run_no, run_no, header.run_id, fork.from_seq)
     fault_point("fork.copied")
     insert_batch(connection, run_no, first)
@@ -133,10 +134,15 @@ class SqliteForks(SqlitePort):
         self._heads = heads
 
     async def create(
-        self, header: RunHeader, first: Batch, record: IdempotencyRecord | None = None, exclusive: bool = False
+        self,
+        header: RunHeader,
+        first: Batch,
+        record: IdempotencyRecord | None = None,
+        exclusive: bool = False,
+        fence: int = 0,
     ) -> RunCreated | SlotTaken | ScopeTaken:
         fork = check_first_fork_batch(header, record, first)
         document = _encode_header(header)
-        return await self._write(create_fork, self._heads, header, document, fork, first, record, exclusive)
+        return await self._write(create_fork, self._heads, header, document, fork, first, record, exclusive, fence)
 
     forks_of = reads(list_forks)

@@ -16,7 +16,7 @@ from weftwork.adapters.sqlite.database.port import SqlitePort, reads
 from weftwork.adapters.sqlite.database.reader import snapshot
 from weftwork.adapters.sqlite.interrupts import list_interrupts
 from weftwork.adapters.sqlite.runs import SEQUENCE_BITS, find_by_number, run_number
-from weftwork.ports.storage.run_queries import RunPage, RunQuery, TimedRun, UnfinishedRun
+from weftwork.ports.storage.run_queries import RunPage, RunQuery, TimedRun
 from weftwork.protocol.run.header import STATUSES, RunKey
 
 MAX_CANDIDATES: Final = 2000
@@ -109,53 +109,6 @@ def _scan_candidates(
     return numbers, number if checked == MAX_CANDIDATES else None
 
 
-UNFINISHED = """
-    SELECT partition, run_id, is_child FROM runs
-    WHERE completed_at IS NULL AND parked = 0 AND run_no > ? AND run_no <= ? ORDER BY run_no LIMIT ?
-"""
-# One index has the unfinished runs of all partitions, so that writes maintain no further one. A page of one partition
-# steps over the others inside SQLite (`+partition` keeps the planner from other indexes). The host reads such pages
-# only for tenants with many unfinished runs.
-UNFINISHED_IN_PARTITION = """
-    SELECT partition, run_id, is_child FROM runs
-    WHERE completed_at IS NULL AND parked = 0 AND run_no > ? AND run_no <= ? AND +partition = ? ORDER BY run_no LIMIT ?
-"""
-COUNT_UNFINISHED = "SELECT count(*) FROM runs WHERE completed_at IS NULL AND parked = 0 AND run_no <= ?"
-NEWEST = "SELECT partition, run_id FROM runs WHERE run_no >= 0 ORDER BY run_no DESC LIMIT 1"
-
-
-def list_unfinished(
-    connection: SqliteConnection,
-    after: RunKey | None,
-    limit: int,
-    until: RunKey | None = None,
-    partition: str | None = None,
-) -> list[UnfinishedRun]:
-    """RunQueries.unfinished_runs. The page after or up to an unknown run is empty."""
-    with snapshot(connection):
-        first = -1 if after is None else run_number(connection, after)
-        last = _MAX_RUN_NO if until is None else run_number(connection, until)
-        if first is None or last is None:
-            return []
-        if partition is None:
-            rows = connection.execute(UNFINISHED, (first, last, max(limit, 0))).fetchall()
-        else:
-            rows = connection.execute(UNFINISHED_IN_PARTITION, (first, last, partition, max(limit, 0))).fetchall()
-    return [UnfinishedRun(RunKey(partition, run_id), bool(is_child)) for partition, run_id, is_child in rows]
-
-
-def count_unfinished(connection: SqliteConnection, until: RunKey) -> int:
-    """RunQueries.count_unfinished. 0 up to an unknown run."""
-    with snapshot(connection):
-        last = run_number(connection, until)
-        return connection.execute(COUNT_UNFINISHED, (-1 if last is None else last,)).fetchall()[0][0]
-
-
-def find_newest(connection: SqliteConnection) -> RunKey | None:
-    rows = connection.execute(NEWEST).fetchall()
-    return RunKey(*rows[0]) if rows else None
-
-
 NEXT_WAKE = "SELECT wake_at FROM runs WHERE parked = 1 AND wake_at IS NOT NULL AND wake_at > ? ORDER BY wake_at LIMIT 1"
 DUE_RUNS = """
     SELECT partition, run_id FROM runs WHERE parked = 1 AND wake_at IS NOT NULL AND wake_at <= ?
@@ -194,9 +147,6 @@ class SqliteRunQueries(SqlitePort):
 
     list_runs = reads(list_runs)
     list_interrupts = reads(list_interrupts)
-    newest_run = reads(find_newest)
-    unfinished_runs = reads(list_unfinished)
-    count_unfinished = reads(count_unfinished)
     next_wake = reads(find_next_wake)
     due_runs = reads(list_due)
     timed_runs = reads(list_timed)

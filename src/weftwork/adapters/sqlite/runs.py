@@ -49,8 +49,10 @@ _LOG_BYTES: Final = f"""ifnull((SELECT sum(length(e.payload) + {DOCUMENT_OVERHEA
             WHERE e.id >= r.run_no << {SEQUENCE_BITS} AND e.id < (r.run_no + 1) << {SEQUENCE_BITS}), 0)
     + ifnull((SELECT sum(length(h.value)) FROM hidden h WHERE h.run_no = r.run_no), 0)
 """  # noqa: S608 - nothing but constants
+# The fence of an ended run is of no use, and stands behind the outputs, which may be large.
 _OUTLINE_COLUMNS: Final = f"""h.header, {_LOG_BYTES},
-    ifnull((SELECT sum(length(s.value)) FROM run_state s WHERE s.run_no = r.run_no), 0), {_LISTED_COLUMNS}
+    ifnull((SELECT sum(length(s.value)) FROM run_state s WHERE s.run_no = r.run_no), 0),
+    iif(r.completed_at IS NULL, r.fence, 0), {_LISTED_COLUMNS}
 """  # noqa: S608 - nothing but constants
 _FIND_OUTLINE = f"""
     SELECT {_OUTLINE_COLUMNS}
@@ -99,8 +101,8 @@ def find_outline(connection: SqliteConnection, run: RunKey) -> RunOutline | None
     rows = connection.execute(_FIND_OUTLINE, (run.partition, run.run_id)).fetchall()
     if not rows:
         return None
-    header, log_bytes, row_bytes, *projection = rows[0]
-    return RunOutline(_decode_header(header), _build_projection(*projection), log_bytes, row_bytes)
+    header, log_bytes, row_bytes, fence, *projection = rows[0]
+    return RunOutline(_decode_header(header), _build_projection(*projection), log_bytes, row_bytes, fence)
 
 
 def find_whole(connection: SqliteConnection, run: RunKey, most: int) -> WholeRun | None:
@@ -108,14 +110,14 @@ def find_whole(connection: SqliteConnection, run: RunKey, most: int) -> WholeRun
         rows = connection.execute(_FIND_SHORT, (run.partition, run.run_id, most // DOCUMENT_OVERHEAD)).fetchall()
         if not rows:
             return None
-        run_no, encoded, log_bytes, row_bytes, *columns = rows[0]
+        run_no, encoded, log_bytes, row_bytes, fence, *columns = rows[0]
         if log_bytes + row_bytes > most:
             return None
         state = connection.execute(_READ_ROWS, (run_no,)).fetchall()
         hidden = read_hidden(connection, run)
         events = read_events(connection, run, -1, MAX_SEQUENCE)
     header, projection = _decode_header(encoded), _build_projection(*columns)
-    outline = RunOutline(header, projection, log_bytes, row_bytes)
+    outline = RunOutline(header, projection, log_bytes, row_bytes, fence)
     stored = StoredRun(header, projection, tuple([StateRow(*row) for row in state]))
     return WholeRun(outline, stored, hidden, events)
 

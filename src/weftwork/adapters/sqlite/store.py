@@ -14,6 +14,7 @@ from weftwork.adapters.sqlite.event_log import SqliteEventLog
 from weftwork.adapters.sqlite.forks import SqliteForks
 from weftwork.adapters.sqlite.idempotency import SqliteIdempotencyRecords
 from weftwork.adapters.sqlite.keys import SqliteKeys, SqliteSigningKeys
+from weftwork.adapters.sqlite.ownership import SqliteElection, SqliteOwnership
 from weftwork.adapters.sqlite.retention import SqliteRunRetention
 from weftwork.adapters.sqlite.run_queries import SqliteRunQueries
 from weftwork.adapters.sqlite.transactions import RunHeadCache
@@ -32,6 +33,8 @@ class SqliteStore(Store):
         self._writer = writer = SqliteWriter(partial(open_writer, path, vfs), heads.clear)
         self._readers = readers = SqliteReaders(partial(open_reader, path, vfs))
         self.log = SqliteEventLog(writer, readers, heads)
+        self.ownership = SqliteOwnership(writer, readers, heads)
+        self.election = SqliteElection(writer, readers)
         self.queries = SqliteRunQueries(writer, readers)
         self.child_runs = SqliteChildRuns(writer, readers)
         self.forks = SqliteForks(writer, readers, heads)

@@ -20,7 +20,7 @@ from weftwork.adapters.sqlite.assets import add_references
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.adapters.sqlite.interrupts import set_open
 from weftwork.adapters.sqlite.runs import SEQUENCE_BITS
-from weftwork.ports.storage.event_log import RunCreated, ScopeTaken, SequenceConflict
+from weftwork.ports.storage.event_log import FenceLost, RunCreated, ScopeTaken, SequenceConflict
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import Batch, ChildCreate, HiddenValue, IdempotencyRecord
@@ -40,17 +40,18 @@ class RunHead(msgspec.Struct, frozen=True):
     wake_at: int | None
     is_child: bool
     has_children: bool
+    fence: int
 
 
-def run_head(run_no: int, projection: Projection, is_child: bool, has_children: bool) -> RunHead:
+def run_head(run_no: int, projection: Projection, is_child: bool, has_children: bool, fence: int) -> RunHead:
     new = projection
-    return RunHead(run_no, new.last_sequence, new.status, new.parked, new.wake_at, is_child, has_children)
+    return RunHead(run_no, new.last_sequence, new.status, new.parked, new.wake_at, is_child, has_children, fence)
 
 
 MAX_CACHED_HEADS: Final = 4096
 
 _FIND_HEAD = """
-    SELECT run_no, last_sequence, status, parked, wake_at, is_child, has_children FROM runs
+    SELECT run_no, last_sequence, status, parked, wake_at, is_child, has_children, fence FROM runs
     WHERE partition = ? AND run_id = ?
 """
 
@@ -72,8 +73,8 @@ class RunHeadCache:
         rows = connection.execute(_FIND_HEAD, (run.partition, run.run_id)).fetchall()
         if not rows:
             return None
-        run_no, last_sequence, status, parked, wake_at, is_child, has_children = rows[0]
-        return RunHead(run_no, last_sequence, status, bool(parked), wake_at, bool(is_child), bool(has_children))
+        run_no, last_sequence, status, parked, wake_at, is_child, has_children, fence = rows[0]
+        return RunHead(run_no, last_sequence, status, bool(parked), wake_at, bool(is_child), bool(has_children), fence)
 
     def put(self, run: RunKey, head: RunHead) -> None:
         """Cache a head that was just written. Runs that ended or are parked are removed: no append is expected soon."""
@@ -107,6 +108,7 @@ def create_run(
     record: IdempotencyRecord | None,
     exclusive: bool,
     first: Batch | None,
+    fence: int = 0,
 ) -> RunCreated | SlotTaken | ScopeTaken:
     """EventLog.create. `first` has been checked; `document` is the encoded header."""
     taken = idempotency.find_recorded(connection, record) if record is not None else None
@@ -116,7 +118,7 @@ def create_run(
     if exclusive and (scope_taken := find_live_in_scope(connection, header)) is not None:
         return scope_taken
     projection = first.projection if first is not None else PENDING
-    run_no = insert_run(connection, heads, header, document, hidden, projection)
+    run_no = insert_run(connection, heads, header, document, hidden, projection, fence)
     if header.parent is not None:
         # The header of a run that is created on its own may name a parent, and that parent may have been deleted.
         key = RunKey(partition, header.parent.run_id)
@@ -144,9 +146,9 @@ def find_live_in_scope(connection: SqliteConnection, header: RunHeader) -> Scope
 # run can be deleted as well, so the maximum is taken over `runs` and `deleted_runs`.
 _INSERT_RUN = """
     INSERT INTO runs (run_no, partition, run_id, workflow_id, scope_id, is_child, status, last_sequence, started_at,
-    completed_at, current_node, error, executions, outputs, parked, wake_at)
+    completed_at, current_node, error, executions, outputs, parked, wake_at, fence)
     VALUES (max((SELECT ifnull(max(run_no), 0) FROM runs), (SELECT ifnull(max(run_no), 0) FROM deleted_runs)) + 1,
-    ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (partition, run_id) DO NOTHING
+    ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (partition, run_id) DO NOTHING
 """
 _INSERT_HEADER = "INSERT INTO run_headers (run_no, header) VALUES (?, ?)"
 _INSERT_TAG = "INSERT INTO run_tags (partition, tag, run_no) VALUES (?, ?, ?)"
@@ -160,6 +162,7 @@ def insert_run(
     document: bytes,
     hidden: tuple[HiddenValue, ...],
     projection: Projection,
+    fence: int,
 ) -> int:
     """Insert a run with its header, tags, hidden values, asset references, and link to the source of a fork. Returns
     its number.
@@ -167,9 +170,9 @@ def insert_run(
     Raises HostFault if the run id is in use.
     """
     partition, is_child = header.partition, header.parent is not None
-    # The last ten columns are the fields of a projection, in their order.
+    # The ten columns before the last are the fields of a projection, in their order.
     header_columns = (partition, header.run_id, header.workflow_id, header.scope_id, is_child)
-    connection.execute(_INSERT_RUN, (*header_columns, *astuple(projection)))
+    connection.execute(_INSERT_RUN, (*header_columns, *astuple(projection), fence))
     if not connection.changes():
         raise HostFault(f"the run id {header.run_id} is in use")
     run_no = connection.last_insert_rowid()
@@ -182,7 +185,7 @@ def insert_run(
         add_references(connection, run_no, partition, header.assets)
     if header.fork is not None:
         connection.execute(_INSERT_FORK, (run_no, partition, header.fork.run_id))
-    heads.put(header.key, run_head(run_no, projection, is_child, False))
+    heads.put(header.key, run_head(run_no, projection, is_child, False, fence))
     return run_no
 
 
@@ -191,17 +194,26 @@ NewChildren = tuple[tuple[ChildCreate, bytes], ...]
 
 
 def append_batch(
-    connection: SqliteConnection, heads: RunHeadCache, run: RunKey, expected: int, batch: Batch, children: NewChildren
+    connection: SqliteConnection,
+    heads: RunHeadCache,
+    run: RunKey,
+    expected: int,
+    batch: Batch,
+    children: NewChildren,
+    fence: int | None = None,
 ) -> SlotTaken | None:
     """EventLog.append of a checked batch.
 
-    The idempotency slot is checked before the sequence, because a retried request expects an outdated sequence.
+    The idempotency slot is checked before the sequence, because a retried request expects an outdated sequence. So is
+    the fence, because an executor that has lost the run must not load it again.
     """
     record = batch.record
     taken = idempotency.find_recorded(connection, record) if record is not None else None
     if taken is not None:
         return taken
     head = heads.find(connection, run)
+    if head is not None and is_fence_lost(head, fence):
+        raise FenceLost("another executor has taken the run")
     if head is None or is_sequence_conflict(head, expected):
         raise SequenceConflict(f"the last sequence of the run is not {expected}, or the run has ended")
     if children:
@@ -211,14 +223,19 @@ def append_batch(
     if batch.assets:
         add_references(connection, head.run_no, run.partition, batch.assets)
     if children:
-        insert_children(connection, heads, head, children)
+        insert_children(connection, heads, head, children, fence or 0)
         head = replace(head, has_children=True)
     if head.is_child or head.has_children:
         _write_child_messages(connection, run, head, batch)
     if record is not None:
         idempotency.put_record(connection, record)
-    heads.put(run, run_head(head.run_no, batch.projection, head.is_child, head.has_children))
+    heads.put(run, run_head(head.run_no, batch.projection, head.is_child, head.has_children, head.fence))
     return None
+
+
+def is_fence_lost(head: RunHead, fence: int | None) -> bool:
+    """Whether the run belongs to another executor than the one with this fence; None is not an executor."""
+    return fence is not None and head.fence != fence
 
 
 def is_sequence_conflict(head: RunHead, expected: int) -> bool:
@@ -268,10 +285,12 @@ def check_run_ids_free(connection: SqliteConnection, children: NewChildren) -> N
         seen.add(run)
 
 
-def insert_children(connection: SqliteConnection, heads: RunHeadCache, parent: RunHead, children: NewChildren) -> None:
+def insert_children(
+    connection: SqliteConnection, heads: RunHeadCache, parent: RunHead, children: NewChildren, fence: int
+) -> None:
     for child, document in children:
         header = child.header
-        run_no = insert_run(connection, heads, header, document, child.hidden, PENDING)
+        run_no = insert_run(connection, heads, header, document, child.hidden, PENDING, fence)
         assert header.parent is not None, "check_batch refuses children without a parent"
         child_runs.insert_child(connection, run_no, parent.run_no, header.partition, header.parent)
     if not parent.has_children:

@@ -113,7 +113,7 @@ class Executor:
             self._live.get,
             self._admission,
         )
-        self.recovery = Recovery(runtime.queries, self._admission, runtime.clock, self._recover_run)
+        self.recovery = Recovery(runtime.ownership, runtime.fence, self._admission, runtime.clock, self._recover_run)
         self._callbacks = RunCallbacks(
             on_completed=self._on_completed,
             on_failed=self._on_failed,

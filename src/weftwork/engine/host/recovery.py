@@ -16,10 +16,11 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from weftwork.engine.fence import ExecutorFence
 from weftwork.engine.host.admission import Admission
 from weftwork.ports.clock import Clock
 from weftwork.ports.storage.event_log import STORE_RETRY_MS, StoreUnavailable
-from weftwork.ports.storage.run_queries import RunQueries, UnfinishedRun
+from weftwork.ports.storage.ownership import RunOwnership, UntakenRun
 from weftwork.protocol.run.header import RunKey
 
 log = logging.getLogger("weftwork.run")
@@ -56,7 +57,8 @@ class RecoveryProgress(msgspec.Struct, frozen=True):
 class Recovery(msgspec.Struct, eq=False):
     """`_resume` loads and executes a run. It raises only StoreUnavailable."""
 
-    _queries: RunQueries
+    _ownership: RunOwnership
+    _fence: ExecutorFence
     _admission: Admission
     _clock: Clock
     _resume: Callable[[RunKey], Coroutine[Any, Any, Outcome]]
@@ -82,8 +84,9 @@ class Recovery(msgspec.Struct, eq=False):
     async def run(self) -> RecoveryProgress:
         """Resume all runs that were unfinished at the first call. Raises StoreUnavailable, and can then be repeated:
         runs that are live by then are left as they are."""
-        self._until = self._until or await self._queries.newest_run()
-        total = await self._queries.count_unfinished(self._until) if self._until is not None else 0
+        self._until = self._until or await self._ownership.newest_run()
+        epoch = self._fence.epoch
+        total = await self._ownership.count_untaken(epoch, self._until) if self._until is not None else 0
         self.progress = RecoveryProgress(total)
         if self._until is not None and total:
             log.info("resuming unfinished runs", extra={"count": total})
@@ -115,7 +118,7 @@ class Recovery(msgspec.Struct, eq=False):
 
     async def _scan(self, until: RunKey, tasks: asyncio.TaskGroup) -> None:
         after: RunKey | None = None
-        while page := await self._queries.unfinished_runs(after, PAGE_RUNS, until):
+        while page := await self._ownership.untaken(self._fence.epoch, after, PAGE_RUNS, until):
             for found in page:
                 while len(self._lanes) >= MAX_LANES and _lane_of(found) not in self._lanes:
                     self._lane_ended.clear()
@@ -123,7 +126,7 @@ class Recovery(msgspec.Struct, eq=False):
                 self._put(found, until, tasks)
             after = page[-1].key
 
-    def _put(self, found: UnfinishedRun, until: RunKey, tasks: asyncio.TaskGroup) -> None:
+    def _put(self, found: UntakenRun, until: RunKey, tasks: asyncio.TaskGroup) -> None:
         key = _lane_of(found)
         if key in self._full:
             return
@@ -153,7 +156,7 @@ class Recovery(msgspec.Struct, eq=False):
                 load.add_done_callback(partial(self._on_loaded, last))
             if key not in self._full:
                 break
-            page = await self._queries.unfinished_runs(last, LANE_RUNS, until, partition)
+            page = await self._ownership.untaken(self._fence.epoch, last, LANE_RUNS, until, partition)
             if not page:
                 break
             lane.extend(found.key for found in page if found.is_child is is_child)
@@ -173,5 +176,5 @@ class Recovery(msgspec.Struct, eq=False):
             self.progress = msgspec.structs.replace(now, resumed=now.resumed + 1)
 
 
-def _lane_of(found: UnfinishedRun) -> LaneKey:
+def _lane_of(found: UntakenRun) -> LaneKey:
     return found.key.partition, found.is_child

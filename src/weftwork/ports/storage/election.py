@@ -13,15 +13,15 @@ class Election(Protocol):
     """The right to execute the runs of a store. Implementations are proved by `weftwork.testing.storage`."""
 
     lost: asyncio.Event
-    """Set once another process has been elected. Not set while it is only unknown whether one has: then this process
-    goes on, and each of its writes is checked."""
+    """Set once another process has been elected. Not set while that is only unknown: then this process continues, and
+    each of its writes is checked."""
 
     async def take(self, force: bool = False) -> int:
         """Become the executor. Returns the epoch, which is durable: greater than 0 and than every epoch that `take` has
         ever returned for this store.
 
-        Raises HostLocked (`ports/storage/host_lock.py`) at once if another process holds the lock; with `force`, that process is replaced if the store
-        can do this. Raises StoreUnavailable.
+        Raises HostLocked (`ports/storage/host_lock.py`) at once if another process holds the lock; with `force`, that
+        process is replaced, if the store can do this. Raises StoreUnavailable.
         """
         ...
 

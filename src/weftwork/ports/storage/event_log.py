@@ -34,7 +34,7 @@ class StoreUnavailable(Exception):
 
 class OutcomeUnknown(StoreUnavailable):
     """The connection to the store was lost after a commit was sent, so the write may have happened. Read it back, by
-    the ids of the events in the batch, before it is repeated or a caller is told that it failed."""
+    the ids of the events in the batch, before it is repeated or reported as failed."""
 
 
 class StoreDamaged(StoreUnavailable):
@@ -72,7 +72,7 @@ class RunOutline(msgspec.Struct, frozen=True):
     row_bytes: int
     """The values of all state rows."""
     fence: int = 0
-    """The fence of the executor that has taken the run; 0 if none has."""
+    """The fence of the executor that has taken the run; 0 if none has, or if the run has ended."""
 
 
 class WholeRun(msgspec.Struct, frozen=True):
@@ -107,21 +107,19 @@ class EventLog(Protocol):
         """
         ...
 
-    async def append(
-        self, run: RunKey, expected: int, batch: Batch, fence: int | None = None
-    ) -> SlotTaken | None:
+    async def append(self, run: RunKey, expected: int, batch: Batch, fence: int | None = None) -> SlotTaken | None:
         """Write everything in the batch: events expected+1.., the projection, state rows, hidden values, the record,
         references to assets, and the messages to other runs of the family tree.
 
         Returns None when durable, or SlotTaken when the slot of the record is taken, which is checked first. Raises
-        FenceLost if `fence` is given and is not that of the run; else SequenceConflict (also for an unknown or ended
+        FenceLost if `fence` is given and the run has another one; else SequenceConflict (also for an unknown or ended
         run), or HostFault for a batch that `check_batch` refuses.
 
-        `child_creates`: these runs are created, pending, and taken with `fence`; HostFault for a run id in use.
-        `child_result`: replaces the
-        result that this child left earlier; dropped if the parent has ended or does not exist. `cancel_requests` and
-        `cascade_cancel`: stored for those children of this run that have not ended; the first request for a child
-        stays. When a run ends, the cancel request for it and the results of its children are dropped.
+        `child_creates`: these runs are created, pending, and taken with `fence`, or by no executor without one;
+        HostFault for a run id in use. `child_result`: replaces the result that this child left earlier; dropped if the
+        parent has ended or does not exist. `cancel_requests` and `cascade_cancel`: stored for those children of this
+        run that have not ended; the first request for a child stays. When a run ends, the cancel request for it and
+        the results of its children are dropped.
         """
         ...
 

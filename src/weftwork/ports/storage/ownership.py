@@ -61,8 +61,9 @@ class RunOwnership(Protocol):
         ...
 
     async def retry_later(self, run: RunKey, fence: int, at: int) -> bool:
-        """Record that the executor with this fence could not load the run, and tries again at that instant (milliseconds
-        since the epoch). The run stays taken. False, without effect, if the run has another fence or has ended."""
+        """Record that the executor with this fence could not load the run, and will try again at that instant
+        (milliseconds since 1970). The run stays taken. False, without effect, if the run has another fence or has
+        ended."""
         ...
 
     async def due_retries(self, fence: int, until: int, limit: int) -> list[RunKey]:

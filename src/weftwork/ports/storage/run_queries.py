@@ -91,10 +91,6 @@ class RunQueries(Protocol):
         `after` that is no cursor of this store gives an empty page."""
         ...
 
-    async def newest_run(self) -> RunKey | None:
-        """The run that was created last; None if there is no run."""
-        ...
-
     async def next_wake(self, after: int = -1) -> int | None:
         """The earliest `wake_at` of all parked runs that is later than `after`, or None."""
         ...

@@ -18,7 +18,7 @@ from weftwork.protocol.run.batch import Batch, CancelRequest, CascadeCancel, Chi
 from weftwork.protocol.run.header import Parent, RunKey, Status
 from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 from weftwork.testing.storage.harness import Store, catch, list_all_runs, opened, run_ids, state_of, walk
-from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, header, make_run, record, unfinished
+from weftwork.testing.storage.samples import ACME, ANY_FENCE, NOW, OTHER, batch, header, make_run, record, unfinished
 
 
 def child(parent: RunKey, run_id: str, root: str | None = None, **fields: Any) -> ChildCreate:
@@ -49,7 +49,7 @@ async def children_come_with_the_append(store: Store) -> None:
         assert await state_of(store, spawn.header.key) == (pending, [], list(spawn.hidden))
     assert [item.sequence for item in await store.log.read(parent, -1, 10)] == [0]
     assert await unfinished(store, None, 10) == [plain.header.key, full.header.key]
-    assert all(found.is_child for found in await store.queries.unfinished_runs(None, 10))
+    assert all(found.is_child for found in await store.ownership.untaken(ANY_FENCE, None, 10))
     page = await store.queries.list_runs(ACME, RunQuery(tags=("t",)))
     assert [found.header for found in page.runs] == [full.header]
     run = plain.header.key
@@ -82,7 +82,7 @@ async def a_refused_append_makes_no_children(store: Store) -> None:
         assert await store.child_runs.children(run, None, 10) == []
         assert await store.child_runs.count_descendants(run) == 0
     assert [found.run_id for found in await unfinished(store, None, 10)] == ["run-a"]
-    assert [found.is_child for found in await store.queries.unfinished_runs(None, 10)] == [False]
+    assert [found.is_child for found in await store.ownership.untaken(ANY_FENCE, None, 10)] == [False]
     assert await create_children(store, parent, -1, good) == [good.header.key]
 
 

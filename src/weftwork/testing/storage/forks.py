@@ -145,7 +145,7 @@ async def a_fork_has_its_own_rows(store: Store) -> None:
     assert await run_ids(store, RunQuery(tags=("t",))) == ["fork"]
     assert await run_ids(store) == ["fork", "child", "run-a"]
     assert await store.queries.due_runs(NOW + 5, 10) == [given.key]
-    assert await store.queries.newest_run() == given.key
+    assert await store.ownership.newest_run() == given.key
     assert given.key not in await unfinished(store, None, 10)
     assert await store.annotations.find(given.key, "said-1") is None
     assert await store.child_runs.children(given.key, None, 10) == []

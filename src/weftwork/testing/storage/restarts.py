@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from weftwork.ports.storage.assets import AssetQuery
-from weftwork.ports.storage.event_log import RunCreated, SequenceConflict, StoreUnavailable
+from weftwork.ports.storage.event_log import FenceLost, RunCreated, SequenceConflict, StoreUnavailable
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.ports.storage.run_queries import InterruptQuery, RunQuery
 from weftwork.protocol.run.batch import HiddenValue
@@ -66,6 +66,25 @@ async def work_goes_on_after_a_restart(make: Callable[[], Store]) -> None:
         assert await run_ids(store) == ["run-b", "ended", "run-a"]
 
 
+async def fences_survive_a_restart(make: Callable[[], Store]) -> None:
+    """After a restart, an election has a higher epoch than all before, and runs have their fences and retry times."""
+    async with opened(make()) as store:
+        first = await store.election.take()
+        run = await make_run(store, status="running")
+        assert await store.ownership.take(run, first) is True
+        assert await store.ownership.retry_later(run, first, 5) is True
+    async with opened(make()) as store:
+        assert await store.ownership.fence_of(run) == first
+        assert await store.ownership.due_retries(first, 5, 10) == [run]
+        second = await store.election.take()
+        assert second > first
+        assert await store.ownership.take(run, first) is False
+        assert [each.key for each in await store.ownership.untaken(second, None, 10)] == [run]
+        assert isinstance(await catch(store.log.append(run, 0, batch(run, 0), second)), FenceLost)
+        assert await store.ownership.take(run, second) is True
+        assert await store.log.append(run, 0, batch(run, 0), second) is None
+
+
 async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:
     """After `close`, every call raises StoreUnavailable."""
     async with opened(make()) as store:
@@ -87,9 +106,14 @@ async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:
         store.log.projection(run),
         store.log.hidden_values(run),
         store.queries.list_runs(ACME, RunQuery()),
-        store.queries.newest_run(),
-        store.queries.unfinished_runs(None, 10),
-        store.queries.count_unfinished(run),
+        store.ownership.take(run, 1),
+        store.ownership.fence_of(run),
+        store.ownership.untaken(1, None, 10),
+        store.ownership.count_untaken(1, run),
+        store.ownership.newest_run(),
+        store.ownership.retry_later(run, 1, 0),
+        store.ownership.due_retries(1, 0, 10),
+        store.election.take(),
         store.queries.next_wake(),
         store.queries.due_runs(0, 10),
         store.queries.timed_runs(None, 10),

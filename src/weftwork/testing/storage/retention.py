@@ -111,7 +111,7 @@ async def a_page_goes_on_after_a_deleted_run(store: Store) -> None:
 
 
 async def recovery_goes_on_after_a_deleted_run(store: Store) -> None:
-    """`unfinished_runs` continues behind a run that has ended and was deleted."""
+    """`RunOwnership.untaken` continues behind a run that has ended and was deleted."""
     runs = [await make_run(store, f"run-{number}") for number in range(4)]
     await store.log.append(runs[1], -1, batch(runs[1], -1, status="failed"))
     await store.retention.delete(runs[1], NOW)

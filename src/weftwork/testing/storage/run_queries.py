@@ -12,9 +12,20 @@ from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery, Op
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.header import STATUSES, RunKey, Status
 from weftwork.protocol.run.projection import InterruptListing, Projection, StateRow, StoredRun
-from weftwork.testing.storage.harness import Store, catch, list_all_runs, opened, purge, stored_run
-from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, event, header, make_run, record, unfinished
-from weftwork.testing.storage.unfinished_runs import make_parked_run, parked_batch
+from weftwork.testing.storage.harness import Store, catch, list_all_runs, opened, purge, stored_run, walk
+from weftwork.testing.storage.samples import (
+    ACME,
+    NOW,
+    OTHER,
+    batch,
+    event,
+    header,
+    make_parked_run,
+    make_run,
+    parked_batch,
+    record,
+    unfinished,
+)
 
 _WORKFLOWS = ("greet", "order", "report")
 
@@ -356,3 +367,110 @@ async def waiting_runs_are_found_after_a_restart(make: Callable[[], Store]) -> N
         ]
         await store.log.append(parked, 0, parked_batch(parked, 0, NOW + 9))
         assert (await store.queries.next_wake(), await store.queries.due_runs(NOW + 8, 10)) == (NOW + 9, [])
+
+
+async def that_a_run_is_parked_comes_back(store: Store) -> None:
+    """Every method that returns a projection returns the last `parked` and `wake_at`, also those of a first batch."""
+    run = header().key
+    assert await store.log.create(header(), (), None, False, parked_batch(run, -1, NOW)) == RunCreated()
+    given = parked_batch(run, -1, NOW)
+    for expected, following in enumerate(
+        (
+            parked_batch(run, 0, NOW + 1),
+            parked_batch(run, 1),
+            parked_batch(run, 2, NOW + 2, parked=False),
+            parked_batch(run, 3, NOW + 3),
+            batch(run, 4),
+            parked_batch(run, 5, NOW + 4),
+            batch(run, 6, 1, "completed"),
+        )
+    ):
+        found = await stored_run(store, run)
+        (listed,) = (await store.queries.list_runs(ACME, RunQuery())).runs
+        for seen in (found.projection, listed.projection, await store.log.projection(run)):
+            assert seen is not None
+            assert seen == given.projection
+            assert isinstance(seen.parked, bool)
+        await store.log.append(run, expected, following)
+        given = following
+
+
+async def parked_runs_are_not_recovered(store: Store) -> None:
+    """`RunOwnership.untaken` omits parked runs, and accepts one as its cursor."""
+    runs = [await make_parked_run(store, f"run-{number}", None, OTHER if number % 2 else ACME) for number in range(6)]
+    awake = await make_run(store, "awake", status="running")
+    born = header("born")
+    await store.log.create(born, (), None, False, parked_batch(born.key, -1, NOW))
+    assert await unfinished(store, None, 10) == [awake]
+    assert await unfinished(store, runs[2], 10) == [awake]
+    for number, status in enumerate[Status](("running", "waiting-input", "cancelled", "running"), 1):
+        await store.log.append(runs[number], 0, batch(runs[number], 0, 1, status))
+    assert await unfinished(store, None, 10) == [runs[1], runs[2], runs[4], awake]
+    assert await unfinished(store, runs[0], 1) == [runs[1]]
+    assert await unfinished(store, runs[3], 10) == [runs[4], awake]
+    await store.log.append(awake, 0, parked_batch(awake, 0))
+    assert await unfinished(store, None, 10) == [runs[1], runs[2], runs[4]]
+
+
+async def the_next_wake_is_the_earliest(store: Store) -> None:
+    """`next_wake` is the earliest `wake_at` of a parked run after the given time; None if there is no such run."""
+    assert await store.queries.next_wake() is None
+    await make_parked_run(store, "no-wake-time")
+    awake = await make_run(store, "awake")
+    await store.log.append(awake, -1, parked_batch(awake, -1, NOW - 9, parked=False))
+    assert await store.queries.next_wake() is None
+    late, early = await make_parked_run(store, "late", NOW + 9), await make_parked_run(store, "early", NOW + 3, OTHER)
+    assert await store.queries.next_wake() == NOW + 3
+    await store.log.append(late, 0, parked_batch(late, 0, NOW + 1))
+    assert await store.queries.next_wake() == NOW + 1
+    for after, coming in ((NOW, NOW + 1), (NOW + 1, NOW + 3), (NOW + 2, NOW + 3), (NOW + 3, None)):
+        assert await store.queries.next_wake(after) == coming
+    await store.log.append(late, 1, batch(late, 1, 1, "running"))
+    assert await store.queries.next_wake() == NOW + 3
+    await store.log.append(early, 0, batch(early, 0, 1, "failed"))
+    assert await store.queries.next_wake() is None
+
+
+async def due_runs_come_earliest_first(store: Store) -> None:
+    """`due_runs` returns at most `limit` parked runs of all partitions whose `wake_at` is not after the given time,
+    ordered by `wake_at` and then by age."""
+    runs: dict[str, RunKey] = {}
+    for number, (name, wake) in enumerate((("a", 5), ("b", 1), ("c", 5), ("d", 9), ("e", 1))):
+        runs[name] = await make_parked_run(store, f"run-{9 - number}", NOW + wake, OTHER if number % 2 else ACME)
+    await make_parked_run(store, "no-wake-time")
+    awake = await make_run(store, "awake")
+    await store.log.append(awake, -1, parked_batch(awake, -1, NOW, parked=False))
+    for until, names in ((0, ""), (1, "be"), (4, "be"), (5, "beac"), (8, "beac"), (2**40, "beacd")):
+        for limit in (0, 1, 3, 10):
+            assert await store.queries.due_runs(NOW + until, limit) == [runs[name] for name in names[:limit]]
+    await store.log.append(runs["b"], 0, parked_batch(runs["b"], 0, NOW + 7))
+    await store.log.append(runs["e"], 0, batch(runs["e"], 0, 1, "cancelled"))
+    await store.log.append(runs["a"], 0, batch(runs["a"], 0, 1, "running"))
+    assert await store.queries.due_runs(NOW + 10, 10) == [runs["c"], runs["b"], runs["d"]]
+
+
+async def timed_runs_are_listed_in_pages(store: Store) -> None:
+    """`timed_runs` returns at most `limit` parked runs of all partitions that have a `wake_at`, ordered by `wake_at`
+    and then by age, with the time of their last event. A run that has ended is still a position in that order."""
+    runs: dict[str, RunKey] = {}
+    for number, (name, wake) in enumerate((("a", 5), ("b", 1), ("c", 5), ("d", 9), ("e", 1))):
+        run = runs[name] = await make_run(store, f"run-{9 - number}", OTHER if number % 2 else ACME)
+        await store.log.append(run, -1, _at(parked_batch(run, -1, NOW + wake), NOW + number))
+    await make_parked_run(store, "no-wake-time")
+    awake = await make_run(store, "awake")
+    await store.log.append(awake, -1, parked_batch(awake, -1, NOW, parked=False))
+    listed = await store.queries.timed_runs(None, 10)
+    assert [each.run for each in listed] == [runs[name] for name in "beacd"]
+    times = [(each.wake_at - NOW, each.last_event_at - NOW) for each in listed]
+    assert times == [(1, 1), (1, 4), (5, 0), (5, 2), (9, 3)]
+    for limit in (1, 2, 3, 10):
+        assert await walk(lambda after, limit=limit: store.queries.timed_runs(after, limit), limit) == listed
+    assert await store.queries.timed_runs(None, 0) == []
+    await store.log.append(runs["e"], 0, batch(runs["e"], 0, 1, "cancelled"))
+    await store.log.append(runs["b"], 0, _at(parked_batch(runs["b"], 0, NOW + 7), NOW + 6))
+    rest = [(each.run, each.last_event_at - NOW) for each in await store.queries.timed_runs(listed[1], 10)]
+    assert rest == [(runs["a"], 0), (runs["c"], 2), (runs["b"], 6), (runs["d"], 3)]
+
+
+def _at(given: Batch, timestamp: int) -> Batch:
+    return replace(given, events=tuple(replace(each, timestamp=timestamp) for each in given.events))

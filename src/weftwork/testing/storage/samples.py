@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from weftwork.ports.storage.event_log import RunCreated
 from weftwork.ports.storage.store import Store
 from weftwork.protocol.run.batch import Batch, HiddenValue, IdempotencyRecord
@@ -12,6 +14,8 @@ from weftwork.protocol.run.projection import Projection, StateRow
 ACME = "live:acme"
 OTHER = "live:other"
 NOW = 1_700_000_000_000
+ANY_FENCE = 2**62
+"""A fence above those of all runs."""
 
 
 def header(run_id: str = "run-a", partition: str = ACME, **fields: Any) -> RunHeader:
@@ -72,8 +76,20 @@ async def make_run(
     return run
 
 
+def parked_batch(run: RunKey, expected: int, wake_at: int | None = None, parked: bool = True) -> Batch:
+    """A batch of one event whose projection is parked or not."""
+    plain = batch(run, expected, 1, "waiting-approval")
+    return replace(plain, projection=replace(plain.projection, parked=parked, wake_at=wake_at))
+
+
+async def make_parked_run(store: Store, run_id: str, wake_at: int | None = None, partition: str = ACME) -> RunKey:
+    run = await make_run(store, run_id, partition)
+    assert await store.log.append(run, -1, parked_batch(run, -1, wake_at)) is None
+    return run
+
+
 async def unfinished(
     store: Store, after: RunKey | None, limit: int, until: RunKey | None = None, partition: str | None = None
 ) -> list[RunKey]:
-    """The keys of a page of unfinished runs."""
-    return [each.key for each in await store.queries.unfinished_runs(after, limit, until, partition)]
+    """The keys of a page of the runs that have neither ended nor parked: an executor could take all of them."""
+    return [each.key for each in await store.ownership.untaken(ANY_FENCE, after, limit, until, partition)]

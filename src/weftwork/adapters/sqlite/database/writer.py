@@ -23,7 +23,7 @@ import apsw
 from weftwork.adapters.sqlite.database.connection import DAMAGE, OUTAGES, SqliteConnection, outage
 from weftwork.adapters.sqlite.database.worker import Task, TaskResult, Worker
 from weftwork.ports.fault_points import fault_point
-from weftwork.ports.storage.event_log import SequenceConflict, StoreUnavailable
+from weftwork.ports.storage.event_log import FenceLost, SequenceConflict, StoreUnavailable
 from weftwork.ports.storage.forks import SourceMissing
 from weftwork.ports.storage.retention import StillLive
 from weftwork.protocol.errors import HostFault
@@ -37,7 +37,7 @@ CHECKPOINT_PAGES: Final = 1024
 MAX_WAL_PAGES: Final = 16 * CHECKPOINT_PAGES
 """Pages in the WAL (64 MiB) from which the checkpoint waits for readers that prevent it."""
 
-_REFUSALS = (SequenceConflict, SourceMissing, StillLive, HostFault)
+_REFUSALS = (FenceLost, SequenceConflict, SourceMissing, StillLive, HostFault)
 _OVERWRITE_WAL = """
     INSERT INTO meta (name, value) VALUES ('reopened', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1
 """
