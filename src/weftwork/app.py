@@ -72,8 +72,6 @@ from weftwork.ports.nodes import NodeType
 from weftwork.ports.storage.host_lock import HostLock
 from weftwork.ports.storage.store import Store
 from weftwork.protocol.envelopes.instructions import UNIVERSAL_DIRECTIVE
-from weftwork.protocol.envelopes.kinds import DISPLAY_KINDS, UNIVERSAL_KINDS
-from weftwork.protocol.envelopes.schema_subset import Compliance, check_subset, subset_compliance
 from weftwork.protocol.models.prompt_templates import prompt_family
 from weftwork.protocol.run.child_runs import host_id
 from weftwork.protocol.run.header import FORK_MODES
@@ -95,7 +93,7 @@ from weftwork.wiring.data_folder import (
     make_folder,
 )
 from weftwork.wiring.dependencies import require_evaluator
-from weftwork.wiring.envelope_kinds import displayed_kinds, load_kinds
+from weftwork.wiring.envelope_kinds import check_kind_schemas, displayed_kinds, load_kinds
 from weftwork.wiring.local_model import build_model_server
 from weftwork.wiring.loop_activity import LoopActivity
 from weftwork.wiring.models import build_models, load_templates
@@ -217,10 +215,11 @@ class Host:
         self._admin: AdminServer | None = None
         self._fixtures: list[str] = []
         self.draining = False
+        self._watch: asyncio.Task[None] | None = None
         self.app: App | None = None
 
     async def open(self, register: Callable[["Host"], Awaitable[None]] | None = None, resume: bool = True) -> None:
-        """Take the host lock, open the store, load keys, and start to resume unfinished runs.
+        """Take the host lock, open the store, become its executor, load keys, and start to resume unfinished runs.
 
         `register` adds workflows before runs are resumed, because a resumed run can start children of them. Without
         `resume` the caller has to call `resume_runs`, which a server does once it listens. Nothing here depends on the
@@ -236,6 +235,7 @@ class Host:
         try:
             await self._store.open()
             await self._fence.take(self._store.election)
+            self._watch = asyncio.create_task(self._watch_election())
             await self.blobs.open()
             await self.keyring.load()
             await self._signer.load()
@@ -254,6 +254,7 @@ class Host:
                 await register(self)
         except BaseException as error:
             self.watchdog.stop()
+            self._end_watch()
             await self._executor.close()
             await self._expression_workers.close()
             if self.model_server is not None:
@@ -270,6 +271,22 @@ class Host:
         self._sweeper.start()
         if resume:
             self.resume_runs()
+
+    @property
+    def replaced(self) -> asyncio.Event:
+        """Set once another process executes the runs of the store. This host executes nothing any more, and has to be
+        closed."""
+        return self._store.election.lost
+
+    async def _watch_election(self) -> None:
+        await self.replaced.wait()
+        log.critical("another process executes the runs of this store; this host stops")
+        self.drain()
+        self._executor.release_runs()
+
+    def _end_watch(self) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
 
     def resume_runs(self) -> "asyncio.Task[RecoveryProgress]":
         """Start to resume unfinished runs, if that has not started yet. The task ends when they are resumed."""
@@ -314,7 +331,7 @@ class Host:
             tokens=any(route.path.startswith(INTERRUPT_TOKEN_PREFIX) for route in ROUTES),
             host_id=host_id(settings.public_url),
             envelopes=self.kinds.advertised,
-            subset_compliance=self._check_kind_schemas(),
+            subset_compliance=check_kind_schemas(self.kinds),
             providers=self.models.names,
             modalities=self.models.input_modalities,
             models=self.model_catalogue,
@@ -343,18 +360,6 @@ class Host:
             frozenset(settings.embed_origins),
         )
         return self.app
-
-    def _check_kind_schemas(self) -> Compliance:
-        """Log where the schemas of the advertised kinds leave the structured-output subset, and summarise the result.
-        An operator cannot change the kinds of the protocol, so these are logged for debugging only."""
-        kinds = [kind for name in self.kinds.advertised if (kind := self.kinds.find(name)) is not None]
-        violations = {kind.name: check_subset(kind.schema) for kind in kinds}
-        for name, found in violations.items():
-            if found:
-                level = logging.DEBUG if name in (*UNIVERSAL_KINDS, *DISPLAY_KINDS) else logging.INFO
-                fields = {"kind": name, "pointer": found[0].pointer, "violations": len(found)}
-                log.log(level, "schema of an envelope kind is outside the structured-output subset", extra=fields)
-        return subset_compliance(violations)
 
     def _handlers(self, offer: HostOffer) -> dict[str, Handler]:
         bodies = SharedBodies()
@@ -481,6 +486,8 @@ class Host:
             await client.close()
         self._library.stop()
         fault_point("drain.close")
+        self._end_watch()
+        await self._store.election.release()
         await self.blobs.close()
         await self._store.close()
         self.watchdog.stop()

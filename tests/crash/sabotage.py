@@ -256,8 +256,8 @@ DELAY_SECONDS = 0.5
 
 
 def store_children_late() -> None:
-    async def append(self: SqliteEventLog, run: RunKey, expected: int, batch: Batch) -> Any:
-        taken = await _append(self, run, expected, replace(batch, child_creates=()))
+    async def append(self: SqliteEventLog, run: RunKey, expected: int, batch: Batch, *fence: Any) -> Any:
+        taken = await _append(self, run, expected, replace(batch, child_creates=()), *fence)
         if batch.child_creates:
             await asyncio.sleep(3600)
             for spawn in batch.child_creates:
@@ -268,13 +268,13 @@ def store_children_late() -> None:
 
 
 def store_children_early() -> None:
-    async def append(self: SqliteEventLog, run: RunKey, expected: int, batch: Batch) -> Any:
+    async def append(self: SqliteEventLog, run: RunKey, expected: int, batch: Batch, *fence: Any) -> Any:
         check_batch(run, expected, batch)
         for spawn in batch.child_creates:
             await self.create(spawn.header, spawn.hidden)
         if batch.child_creates:
             await asyncio.sleep(DELAY_SECONDS)
-        return await _append(self, run, expected, replace(batch, child_creates=()))
+        return await _append(self, run, expected, replace(batch, child_creates=()), *fence)
 
     SqliteEventLog.append = append  # type: ignore[method-assign, assignment]
 

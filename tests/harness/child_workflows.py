@@ -48,8 +48,8 @@ class CrashAfterEventLog(WrappedLog):
         self._dies = dies
         self.reached = False
 
-    async def append(self, run: RunKey, expected: int, batch: Batch) -> Any:
-        taken = await self._log.append(run, expected, batch)
+    async def append(self, run: RunKey, expected: int, batch: Batch, *fence: Any) -> Any:
+        taken = await self._log.append(run, expected, batch, *fence)
         if not self.reached and any(event.type == self._kind for event in batch.events):
             self.reached = True
             if self._dies:

@@ -27,7 +27,8 @@ from tests.live import (
 )
 from tests.live.listening_host import until, with_host
 from weftwork.engine.api.runs import EventStreams
-from weftwork.engine.host.executor import Executor, LiveRuns
+from weftwork.engine.host.admission import LiveRuns
+from weftwork.engine.host.executor import Executor
 from weftwork.protocol.fair_share import FairLimit
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.header import RunKey

@@ -162,9 +162,9 @@ class TurnBasedLog:
         loose = digest_of(f"loose-{header.run_id}")
         return await self._write_with_assets(header.partition, named, [loose], "create", with_asset(header), *given)
 
-    async def append(self, run: RunKey, expected: int, batch: Batch) -> Any:
+    async def append(self, run: RunKey, expected: int, batch: Batch, *fence: Any) -> Any:
         batch = with_event_assets(batch)
-        return await self._write_with_assets(run.partition, [*batch.assets], [], "append", run, expected, batch)
+        return await self._write_with_assets(run.partition, [*batch.assets], [], "append", run, expected, batch, *fence)
 
     async def prune(self) -> None:
         """Doom some assets that nobody names, and bury one."""

@@ -52,10 +52,10 @@ class SimulatedLog:
     def die(self) -> None:
         self.died = True
 
-    async def append(self, key: RunKey, expected: int, batch: Batch) -> Any:
+    async def append(self, key: RunKey, expected: int, batch: Batch, *fence: Any) -> Any:
         number = self.calls["append"]
         await self._kill(number, "before")
-        result = await self._call("append", (key, expected, batch))
+        result = await self._call("append", (key, expected, batch, *fence))
         if self.seen is not None:
             await self.seen(key, batch)
         await self._kill(number, "after")

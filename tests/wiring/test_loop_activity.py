@@ -34,6 +34,7 @@ UNSTAGED = {
     "weftwork.adapters",
     "weftwork.adapters.system",
     "weftwork.engine",
+    "weftwork.engine.fence",
     "weftwork.engine.node_events",
     "weftwork.engine.runtime",
     "weftwork.engine.signer",

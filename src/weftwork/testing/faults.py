@@ -151,11 +151,12 @@ class FaultyLog(ProcessPort):
         record: IdempotencyRecord | None = None,
         exclusive: bool = False,
         first: Batch | None = None,
+        fence: int = 0,
     ) -> RunCreated | SlotTaken | ScopeTaken:
-        return await self._commit(first, lambda: self._port.create(header, hidden, record, exclusive, first))
+        return await self._commit(first, lambda: self._port.create(header, hidden, record, exclusive, first, fence))
 
-    async def append(self, run: RunKey, expected: int, batch: Batch) -> SlotTaken | None:
-        return await self._commit(batch, lambda: self._port.append(run, expected, batch))
+    async def append(self, run: RunKey, expected: int, batch: Batch, fence: int | None = None) -> SlotTaken | None:
+        return await self._commit(batch, lambda: self._port.append(run, expected, batch, fence))
 
     async def _commit(self, batch: Batch | None, write: Callable[[], Any]) -> Any:
         await self._require_alive()

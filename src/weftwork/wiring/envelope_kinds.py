@@ -1,5 +1,6 @@
 """Loads the envelope kinds of a host: those of the protocol, of the settings, and of Python modules."""
 
+import logging
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -8,9 +9,11 @@ from weftwork.adapters.python.declaration.envelope_kind import EnvelopeKind
 from weftwork.adapters.python.declaration.node_discovery import NodeLoadError, find_envelope_kinds
 from weftwork.protocol.envelopes.kinds import (
     BUILTIN_KINDS,
+    DISPLAY_KINDS,
     MAX_BYTES,
     MEDIA_KINDS,
     SURFACE_KIND,
+    UNIVERSAL_KINDS,
     KindDefinition,
     KindRefused,
     KindRegistration,
@@ -18,10 +21,13 @@ from weftwork.protocol.envelopes.kinds import (
     check_kind,
     register_kinds,
 )
+from weftwork.protocol.envelopes.schema_subset import Compliance, check_subset, subset_compliance
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.surfaces.surface import CATALOG_VERSIONS
 from weftwork.settings import Settings, SettingsError
 from weftwork.wiring.document_file import DocumentFileError, read_document
+
+log = logging.getLogger("weftwork")
 
 SCHEMA_SUFFIX: Final = ".schema.json"
 VERSION_MEMBER: Final = "x-version"
@@ -32,6 +38,19 @@ def displayed_kinds(settings: Settings) -> tuple[str, ...]:
     """surf-36 (RFC 0102, advertising): the display kinds that this host shows to people. The gate accepts them, and
     discovery lists them. Of other display kinds the host records the payload, and no run waits for them."""
     return (*MEDIA_KINDS, *((SURFACE_KIND,) if settings.surfaces and CATALOG_VERSIONS else ()))
+
+
+def check_kind_schemas(kinds: KindSet) -> Compliance:
+    """Log where the schemas of the advertised kinds leave the structured-output subset, and summarise the result. An
+    operator cannot change the kinds of the protocol, so these are logged for debugging only."""
+    advertised = [kind for name in kinds.advertised if (kind := kinds.find(name)) is not None]
+    violations = {kind.name: check_subset(kind.schema) for kind in advertised}
+    for name, found in violations.items():
+        if found:
+            level = logging.DEBUG if name in (*UNIVERSAL_KINDS, *DISPLAY_KINDS) else logging.INFO
+            fields = {"kind": name, "pointer": found[0].pointer, "violations": len(found)}
+            log.log(level, "schema of an envelope kind is outside the structured-output subset", extra=fields)
+    return subset_compliance(violations)
 
 
 def load_kinds(settings: Settings, more: Iterable[EnvelopeKind] = ()) -> KindSet:

@@ -65,11 +65,11 @@ class RefusingLog(WrappedLog):
 
     refused = 0
 
-    async def append(self, run: RunKey, expected: int, batch: Batch) -> Any:
+    async def append(self, run: RunKey, expected: int, batch: Batch, *fence: Any) -> Any:
         if batch.child_creates and not self.refused:
             self.refused += 1
             raise StoreUnavailable("full")
-        return await self._log.append(run, expected, batch)
+        return await self._log.append(run, expected, batch, *fence)
 
 
 @pytest.mark.rule("kin-02")
@@ -88,8 +88,8 @@ class LostReplyLog(WrappedLog):
 
     lied = 0
 
-    async def append(self, run: RunKey, expected: int, batch: Batch) -> Any:
-        taken = await self._log.append(run, expected, batch)
+    async def append(self, run: RunKey, expected: int, batch: Batch, *fence: Any) -> Any:
+        taken = await self._log.append(run, expected, batch, *fence)
         if batch.child_creates and not self.lied:
             self.lied += 1
             raise StoreUnavailable("no word came back")

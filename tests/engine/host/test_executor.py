@@ -47,12 +47,12 @@ class CountingLog(WrappedLog):
         self.rows: list[list[str]] = []
 
     async def create(self, *given: Any) -> Any:
-        self._count(given[-1])
+        self._count(given[4])
         return await self._log.create(*given)
 
-    async def append(self, key: RunKey, expected: int, batch: Any) -> Any:
+    async def append(self, key: RunKey, expected: int, batch: Any, *fence: Any) -> Any:
         self._count(batch)
-        return await self._log.append(key, expected, batch)
+        return await self._log.append(key, expected, batch, *fence)
 
     def _count(self, batch: Any) -> None:
         self.sizes.append(len(batch.events))

@@ -27,7 +27,7 @@ class FlakyLog(WrappedLog):
         self.appends = 0
         self.reads_down = 0
 
-    async def append(self, key: RunKey, expected: int, batch: Any) -> Any:
+    async def append(self, key: RunKey, expected: int, batch: Any, *fence: Any) -> Any:
         self.appends += 1
         fate = self.plan.get(self.appends)
         if fate in ("down", "lost reads"):
@@ -35,7 +35,7 @@ class FlakyLog(WrappedLog):
             raise DOWN
         if fate == "conflict":
             raise CONFLICT
-        result = await self._log.append(key, expected, batch)
+        result = await self._log.append(key, expected, batch, *fence)
         if fate == "lost":
             raise DOWN
         return result

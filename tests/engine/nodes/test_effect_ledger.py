@@ -252,7 +252,7 @@ def test_the_proof_sees_an_effect_that_is_not_guarded(monkeypatch: pytest.Monkey
     lambda state, given, real=effect_claims.holds_claim: real(state, given) is not None,
 )
 async def test_two_executors_of_one_run_fire_once(whole: bool) -> None:
-    """Both have the run in memory and want to do the same thing; the log lets one of them."""
+    """Both have the run in memory, with the same fence, as if the election had failed; the log lets one of them."""
     world = ExternalSystem()
     gate = asyncio.Event()
     node_type = world.effect_node() if whole else world.step_node("x")
@@ -267,7 +267,8 @@ async def test_two_executors_of_one_run_fire_once(whole: bool) -> None:
     key = await first.start(workflow([node("g", "test.gate"), node("a", held.declaration.type_id)], [edge("g", "a")]))
     await until(lambda: first.gate_node.waiting)
     second = first.successor()
-    await second.executor.recover()
+    second.runtime.fence.epoch = first.runtime.fence.epoch
+    await second.executor._wake(key)
     await until(lambda: second.gate_node.waiting)
     gate.set()
     # Both go on from the same place: the gate ends in both, and each appends what follows.

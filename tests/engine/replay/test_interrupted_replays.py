@@ -7,7 +7,7 @@ import pytest
 
 from tests.engine.replay.replay_harness import check_equal, check_rows, compared, create_replay, replay
 from tests.engine.replay.test_divergence import WORK, Worker, World, with_code, worked
-from tests.harness.engine_harness import EngineHarness, run_ready_tasks
+from tests.harness.engine_harness import EngineHarness, RunPorts, run_ready_tasks
 from tests.simulation.simulated_log import SimulatedLog
 from weftwork.engine.replay import diverged_run, replay_log
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -19,9 +19,8 @@ MAX_APPENDS = 200
 async def interrupted_replay(engine: EngineHarness, types: tuple[Any, ...], key: RunKey, at: int, when: str) -> bool:
     """Execute a replay in a host that dies at that append, and then in another one. False if the replay had ended by
     then."""
-    log = SimulatedLog(engine.store.log)
+    log = SimulatedLog(RunPorts(engine.store))
     dying = EngineHarness(*types, store=engine.store, clock=engine.clock, ids=engine.ids, wrap=lambda ports: log)
-    log._log = dying.store.log
     log.kills = {(at, when)}
     waking = asyncio.create_task(dying.executor._wake(key))
     await run_ready_tasks()
@@ -95,7 +94,7 @@ async def test_a_replay_waits_for_a_store_that_is_away() -> None:
     world = World()
     engine, source = await worked(world)
     key = await create_replay(engine, source)
-    log = SimulatedLog(engine.store.log, faulty=("append",))
+    log = SimulatedLog(RunPorts(engine.store), faulty=("append",))
     away = EngineHarness(
         *Worker(world).types(), store=engine.store, clock=engine.clock, ids=engine.ids, wrap=lambda ports: log
     )

@@ -151,8 +151,8 @@ class WatchedLog(WrappedLog):
             self._see(first)
         return created
 
-    async def append(self, run: RunKey, expected: int, batch: Batch) -> Any:
-        taken = await self._log.append(run, expected, batch)
+    async def append(self, run: RunKey, expected: int, batch: Batch, *fence: Any) -> Any:
+        taken = await self._log.append(run, expected, batch, *fence)
         self._see(batch)
         return taken
 

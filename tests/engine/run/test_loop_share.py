@@ -237,9 +237,9 @@ async def largest_batches(runs: int) -> list[int]:
     bench = EngineHarness()
     honest = bench.process_log.append
 
-    async def append(run: Any, expected: int, batch: Any) -> Any:
+    async def append(run: Any, expected: int, batch: Any, *fence: Any) -> Any:
         sizes.setdefault(run.run_id, []).append(len(batch.events))
-        return await honest(run, expected, batch)
+        return await honest(run, expected, batch, *fence)
 
     bench.process_log.append = append
     keys = [await bench.start(looping(300)) for _ in range(runs)]

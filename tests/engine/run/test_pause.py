@@ -290,9 +290,9 @@ class SlowLog(WrappedLog):
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def append(self, key: RunKey, expected: int, batch: Any) -> Any:
+    async def append(self, key: RunKey, expected: int, batch: Any, *fence: Any) -> Any:
         await self.gate.wait()
-        return await self._log.append(key, expected, batch)
+        return await self._log.append(key, expected, batch, *fence)
 
 
 async def test_a_caller_who_went_away_does_not_hurt_the_run() -> None:

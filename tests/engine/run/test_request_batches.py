@@ -34,9 +34,9 @@ async def waiting_on_a_slow_machine(document: dict[str, Any]) -> tuple[EngineHar
     assert await bench.status(key) == "waiting-input"
     append, batches = bench.process_log.append, list[list[str]]()
 
-    async def noted(run: RunKey, expected: int, batch: Any) -> Any:
+    async def noted(run: RunKey, expected: int, batch: Any, *fence: Any) -> Any:
         batches.append([event.type for event in batch.events])
-        return await append(run, expected, batch)
+        return await append(run, expected, batch, *fence)
 
     bench.process_log.append = noted
     return bench, key, batches

@@ -121,8 +121,8 @@ async def test_an_item_is_recorded_once_although_its_commit_seemed_to_fail() -> 
     lied: list[int] = []
 
     class LostReplyLog(WrappedLog):
-        async def append(self, run: Any, expected: int, batch: Any) -> Any:
-            taken = await self._log.append(run, expected, batch)
+        async def append(self, run: Any, expected: int, batch: Any, *fence: Any) -> Any:
+            taken = await self._log.append(run, expected, batch, *fence)
             if not lied and any(event.type == "weftwork.map.item" for event in batch.events):
                 lied.append(1)
                 raise StoreUnavailable("the answer was lost")

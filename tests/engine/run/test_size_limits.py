@@ -245,12 +245,12 @@ async def test_a_batch_ends_when_it_is_large() -> None:
     sizes: list[int] = []
 
     class RecordingLog(WrappedLog):
-        async def append(self, run: Any, expected: int, batch: Any) -> Any:
+        async def append(self, run: Any, expected: int, batch: Any, *fence: Any) -> Any:
             sizes.append(size_of(batch.events))
-            return await self._log.append(run, expected, batch)
+            return await self._log.append(run, expected, batch, *fence)
 
         async def create(self, *given: Any) -> Any:
-            sizes.append(size_of(given[-1].events))
+            sizes.append(size_of(given[4].events))
             return await self._log.create(*given)
 
     bench = EngineHarness(wrap=RecordingLog)

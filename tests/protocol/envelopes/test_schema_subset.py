@@ -84,7 +84,7 @@ def test_the_kinds_of_the_protocol_are_outside_without_keywords_that_change_thei
 
 
 @pytest.mark.rule("disc-10")
-@fails_without("weftwork.app.check_subset", lambda document: [])
+@fails_without("weftwork.wiring.envelope_kinds.check_subset", lambda document: [])
 async def test_discovery_says_what_the_served_schemas_are() -> None:
     async with open_in_process() as host:
         document = (await host.call("GET", "/.well-known/openwop")).document

@@ -106,7 +106,7 @@ async def check_end(storm: "ChildRunSchedule") -> None:
     """All runs have ended, and all word has arrived."""
     bench = storm.engine
     assert not bench.executor._live, "a run stays in memory"
-    left = bench.executor._unconfirmed._runs, bench.executor._loads, bench.executor._pending_requests
+    left = bench.executor._retries.runs, bench.executor._loads, bench.executor._pending_requests
     assert not any(left), f"somebody is still looked for: {left}"
     others = [str(task.get_coro()) for task in background_tasks()]
     stray = [name for name in others if not any(own in name for own in ALARM_COROUTINES)]

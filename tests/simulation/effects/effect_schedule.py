@@ -225,8 +225,10 @@ class GatedLog:
 class RivalExecutors:
     """The one that began the run, and one that takes it up from its log while the first is at work."""
 
-    def __init__(self, dice: random.Random, document: dict[str, Any]) -> None:
+    def __init__(self, dice: random.Random, document: dict[str, Any], *, fenced: bool) -> None:
+        """Without `fenced` both have the same fence, so that only claims keep them apart."""
         self.rng = dice
+        self.fenced = fenced
         self.external_system = GatedExternalSystem()
         self.document = document
         self.key = RunKey("", "")
@@ -241,11 +243,11 @@ class RivalExecutors:
         Nobody answers a question yet.
         """
         self.key = await self.first.start(self.document, at_once=self.rng.random() < 0.5, inputs={"hidden": SECRET})
-        joining: asyncio.Task[int] | None = None
+        joining: asyncio.Task[Any] | None = None
         for turn in range(3_000):
             await run_ready_tasks()
             if turn == joins:
-                joining = asyncio.create_task(self.second.executor.recover())
+                joining = asyncio.create_task(self._join())
                 continue
             gates = sorted(name for name, gate in self.external_system.gates.items() if not gate.done())
             clock = self.first.clock
@@ -260,6 +262,13 @@ class RivalExecutors:
             raise AssertionError("they do not come to an end")
         if joining is not None:
             await joining
+
+    async def _join(self) -> None:
+        if self.fenced:
+            await self.second.executor.recover()
+        else:
+            self.second.runtime.fence.epoch = self.first.runtime.fence.epoch
+            await self.second.executor._wake(self.key)
 
     async def finish(self) -> None:
         """Both die; the next one, and somebody who looks, bring the run to its end."""

@@ -48,7 +48,7 @@ def check_unloaded(storm: "InterruptSchedule", state: RunState, due: int | None)
     """A run that nobody has in memory: somebody will see to it, in time."""
     bench = storm.engine
     coming, now = bench.clock.next_wake, bench.clock.now()
-    doubtful = storm.key in bench.executor._unconfirmed._runs or storm.key in bench.executor._loads
+    doubtful = storm.key in bench.executor._retries.runs or storm.key in bench.executor._loads
     assert doubtful or is_parked(state), "a run was left though it could go on"
     if due is not None and not doubtful:
         # Whoever found the store away looks again after a second, by a clock that may be set back meanwhile.

@@ -6,7 +6,8 @@ let several simulated processes share the store.
 
 import asyncio
 
-from weftwork.adapters.memory.port import MemoryPort, OpenState
+from weftwork.adapters.memory.port import OpenState
+from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.ports.storage.host_lock import HostLocked
 
 
@@ -22,15 +23,17 @@ class Elections:
         return self.epoch
 
 
-class MemoryElection(MemoryPort):
+class MemoryElection:
     """Implements ports.storage.election.Election."""
 
     def __init__(self, state: OpenState, elections: Elections) -> None:
-        super().__init__(state)
+        self._state = state
         self._elections = elections
         self.lost = asyncio.Event()
 
     async def take(self, force: bool = False) -> int:
+        if not self._state.is_open:
+            raise StoreUnavailable("the store is closed")
         elections = self._elections
         if elections.elected not in (None, self):
             if not force:

@@ -52,12 +52,13 @@ MAX_LISTED_PROVIDERS: Final = 8
 MAX_LISTED_MODELS: Final = 6
 """Providers, and models of each, that the banner names."""
 FIRST_TENANT: Final = "default"
+REPLACED: Final = "another process executes the runs of this store now, so this one has stopped"
 QUICK_RECOVERY_SECONDS: Final = 1.0
 """A recovery that takes longer is announced on the terminal."""
 
 
 async def run_host(settings: Settings) -> int:
-    """Run the host until SIGTERM or SIGINT; returns the exit code."""
+    """Run the host until SIGTERM or SIGINT, or until another process replaces it; returns the exit code."""
     # Modules live as long as the process, and requests leave almost no reference cycles: exclude the modules from
     # collection, and collect rarely. Freeze before the store is loaded, since frozen cycles are never collected.
     gc.collect()
@@ -98,8 +99,11 @@ async def run_host(settings: Settings) -> int:
             _print_banner(host, address, first_key, count)
             reports.append(asyncio.create_task(_report_recovery(host)))
 
-        await serve(app, listener, end.begin, started, max_connections)
-        code = 0
+        await serve(app, listener, end.begin, started, max_connections, host.replaced)
+        if host.replaced.is_set():
+            click.echo(f"weftwork: {REPLACED}", err=True)
+        else:
+            code = 0
     except StoreUnavailable as error:
         click.echo(f"weftwork: {error}", err=True)
     finally:

@@ -17,7 +17,7 @@ import logging
 import sys
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -27,6 +27,8 @@ from weftwork.protocol.fair_share import FairLimit
 from weftwork.protocol.run.header import RunKey
 
 log = logging.getLogger("weftwork.run")
+
+T = TypeVar("T")
 
 MAX_CONCURRENT_STARTS: Final = 16
 """Waiting children that are started at the same time."""
@@ -260,3 +262,30 @@ class Admission(msgspec.Struct, eq=False):
             # The run was cancelled while it waited, or this host cannot execute it.
             slots.used -= slots.running.pop(run, 0)
         return True
+
+
+class LiveRuns(dict[RunKey, T]):
+    """Live runs by key. Each of them holds a unit of `slots` until it is removed."""
+
+    def __init__(self, slots: FairLimit) -> None:
+        super().__init__()
+        self._slots = slots
+
+    def add_created(self, run: RunKey, value: T) -> None:
+        """Add a run that has held a unit since its creation began."""
+        super().__setitem__(run, value)
+
+    def __setitem__(self, run: RunKey, value: T) -> None:
+        """Add a run that cannot be refused, because it was accepted earlier."""
+        if run not in self:
+            self._slots.force(run.partition)
+        super().__setitem__(run, value)
+
+    def __delitem__(self, run: RunKey) -> None:
+        super().__delitem__(run)
+        self._slots.free(run.partition)
+
+    def discard(self, run: RunKey) -> None:
+        """Remove a run if it is there."""
+        if run in self:
+            del self[run]

@@ -10,29 +10,35 @@ import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 
 from weftwork.engine.decide.inputs import CancelRequested, HostFailed, Input, Step
 from weftwork.engine.host import run_loader
-from weftwork.engine.host.admission import Admission
+from weftwork.engine.host.admission import Admission, LiveRuns
 from weftwork.engine.host.alarm import Alarm
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.child_messages import ChildMessages
 from weftwork.engine.host.child_rate import ChildRate
 from weftwork.engine.host.child_start import ChildStarter
+from weftwork.engine.host.load_retries import LoadRetries
 from weftwork.engine.host.parked_clocks import ParkedClocks
 from weftwork.engine.host.recovery import Outcome, Recovery, RecoveryProgress
 from weftwork.engine.host.set_aside import cancel_set_aside
-from weftwork.engine.host.unconfirmed_creates import UnconfirmedCreates
 from weftwork.engine.run.live_run import LiveRun, RunCallbacks
 from weftwork.engine.run.pending_commit import RecordMaker, RequestResult, RunNotLive
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.node_outcome import NewChild
-from weftwork.ports.storage.event_log import RunCreated, RunOutline, ScopeTaken, SequenceConflict, StoreUnavailable
+from weftwork.ports.storage.event_log import (
+    FenceLost,
+    RunCreated,
+    RunOutline,
+    ScopeTaken,
+    SequenceConflict,
+    StoreUnavailable,
+)
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.fair_share import FairLimit
 from weftwork.protocol.fold.state import RunState
@@ -41,8 +47,6 @@ from weftwork.protocol.run.header import TERMINAL_STATUSES, RunHeader, RunKey
 from weftwork.protocol.run.projection import Projection, StoredRun
 from weftwork.protocol.run.size_errors import find_set_aside_error
 from weftwork.protocol.workflow.plan import Plan
-
-T = TypeVar("T")
 
 log = logging.getLogger("weftwork.run")
 
@@ -71,7 +75,8 @@ class ClosedEffect(msgspec.Struct, frozen=True):
 
 
 class Executor:
-    """Executes runs. The host lock guarantees one executor per store."""
+    """Executes runs. The election (`ports/storage/election.py`) admits one executor per store, and each write has its
+    fence, so that one which was replaced without noticing cannot continue."""
 
     def __init__(self, runtime: Runtime, catalog: WorkflowCatalog) -> None:
         rate = ChildRate(runtime.clock, runtime.limits.max_children_per_second)
@@ -89,7 +94,7 @@ class Executor:
         """The effects that `close` waits for, until it is reported what became of them."""
         self._pending_requests: Counter[RunKey] = Counter()
         """Runs with requests that are about to arrive. They stay in memory until the requests are answered."""
-        self._unconfirmed = UnconfirmedCreates(runtime.clock, self._wake)
+        self._retries = LoadRetries(runtime.ownership, runtime.fence, runtime.clock, self._wake, self._recover_run)
         self._parked_clocks = ParkedClocks(runtime.clock, runtime.queries, self._live.__contains__)
         self._alarm = Alarm(
             runtime.queries,
@@ -109,7 +114,7 @@ class Executor:
             runtime.clock,
             self.request,
             self._start_child,
-            self._unconfirmed.add,
+            self._retries.add,
             self._live.get,
             self._admission,
         )
@@ -118,6 +123,7 @@ class Executor:
             on_completed=self._on_completed,
             on_failed=self._on_failed,
             on_parked=self._on_parked,
+            on_released=self._on_released,
             has_pending_request=self._pending_requests.__contains__,
             on_family_committed=self._child_messages.on_family_committed,
             on_unconfirmed_children=self._child_messages.on_unconfirmed_children,
@@ -147,7 +153,9 @@ class Executor:
         is_live = False
         try:
             live, first = await self._prepare(header, plan, inputs, is_new=record is None and not exclusive)
-            created = await self._runtime.log.create(header, hidden, record, exclusive, first)
+            created = await self._runtime.log.create(
+                header, hidden, record, exclusive, first, self._runtime.fence.epoch
+            )
             fault_point("create.durable")
             if isinstance(created, RunCreated) and self._may_start(live):
                 is_live = True
@@ -157,7 +165,7 @@ class Executor:
         except (StoreUnavailable, asyncio.CancelledError):
             if live is not None:
                 live.discard()
-                self._unconfirmed.add(header.key)
+                self._retries.add(header.key)
             raise
         finally:
             if not is_live:
@@ -177,24 +185,19 @@ class Executor:
         restart. Raises SourceMissing, or StoreUnavailable; the fork may exist then, and is executed once it is found in
         the store."""
         try:
-            created = await self._runtime.forks.create(header, first, record, exclusive)
+            created = await self._runtime.forks.create(header, first, record, exclusive, self._runtime.fence.epoch)
             fault_point("fork.durable")
         except (StoreUnavailable, asyncio.CancelledError):
-            self._unconfirmed.add(header.key)
+            self._retries.add(header.key)
             raise
         if isinstance(created, RunCreated) and not self._closed and header.key not in self._loads:
-            self._loads.start(header.key, self._load(header.key)).add_done_callback(partial(self._on_fork, header.key))
+            self._loads.start(header.key, self._load(header.key))
         return created
-
-    def _on_fork(self, run: RunKey, loading: asyncio.Task[LiveRun | None]) -> None:
-        """A fork was loaded, or the store was not available. Then it is executed as soon as the store answers."""
-        if not loading.cancelled() and isinstance(loading.exception(), StoreUnavailable):
-            self._unconfirmed.add(run)
 
     def _may_start(self, live: LiveRun) -> bool:
         """Whether to execute a run that has become durable; False if it was loaded from the store in the meantime."""
         if live.key in self._loads:
-            self._unconfirmed.add(live.key)
+            self._retries.add(live.key)
             return False
         return live.key not in self._live and not self._closed
 
@@ -305,7 +308,7 @@ class Executor:
         plan = await self._catalog.cancel_plan(header.workflow_id, header.definition)
         try:
             result = await cancel_set_aside(self._runtime, outline, plan, input_, record)
-        except SequenceConflict as error:
+        except (FenceLost, SequenceConflict) as error:
             raise StoreUnavailable(str(error)) from error
         self._child_messages.recover_soon()
         return result
@@ -316,7 +319,7 @@ class Executor:
         if run in self._live or run in self._loads:
             return False
         self._recent_runs.forget(run)
-        self._loader.take(run)
+        self._loader.take_parked(run)
         self._runtime.feeds.end(run)
         return True
 
@@ -340,7 +343,10 @@ class Executor:
         if await run_loader.recover_run(self._wake, run):
             return "live"
         projection = await self.projection(run)
-        return "ended" if projection is None or projection.status in TERMINAL_STATUSES else "skipped"
+        if projection is None or projection.status in TERMINAL_STATUSES:
+            return "ended"
+        await self._retries.postpone(run)
+        return "skipped"
 
     async def _wake_and_settle(self, run: RunKey) -> bool:
         """Load a run, and wait up to a second for the work that is due."""
@@ -348,6 +354,13 @@ class Executor:
         if (live := self._live.get(run)) is not None:
             await live.settle(1.0)
         return woken
+
+    def release_runs(self) -> None:
+        """Stop all runs at once, because another process executes them now. Nothing is executed any more."""
+        self._closed = True
+        self._close_tasks()
+        for live in list(self._live.values()):
+            live.release()
 
     async def close(self, on_waiting: Callable[[Sequence[OpenEffect]], None] | None = None) -> list[ClosedEffect]:
         """Stop all runs. The next start resumes them from their logs.
@@ -363,13 +376,16 @@ class Executor:
             log.warning("shutdown waits for an effect in progress", extra=effect.log_fields)
         if effects and on_waiting is not None:
             on_waiting(tuple(effects))
-        self._unconfirmed.close()
+        self._close_tasks()
+        await asyncio.gather(*(live.close() for live in self._live.values()))
+        return self.report_effects()
+
+    def _close_tasks(self) -> None:
+        self._retries.close()
         self.recovery.close()
         self._child_messages.close()
         self._admission.close()
         self._alarm.close()
-        await asyncio.gather(*(live.close() for live in self._live.values()))
-        return self.report_effects()
 
     def report_effects(self) -> list[ClosedEffect]:
         """Log and return what has become of the effects that `close` waits for, each of them once. A process that exits
@@ -395,7 +411,11 @@ class Executor:
         return await asyncio.shield(loading)
 
     async def _load(self, run: RunKey, to_cancel: bool = False) -> LiveRun | None:
-        loaded = await self._loader.load(run, to_cancel)
+        try:
+            loaded = await self._loader.load(run, to_cancel)
+        except StoreUnavailable:
+            self._retries.add(run)
+            raise
         if loaded is None:
             return None
         if self._closed:
@@ -436,15 +456,21 @@ class Executor:
         return live
 
     def _on_parked(self, live: LiveRun) -> None:
-        """Unload a run that only waits, or that another process executes. It is loaded again on demand."""
+        """Unload a run that only waits. It is loaded again on demand."""
         if self._live.get(live.key) is live:
             self._live.discard(live.key)
         fault_point("run.parked")
-        if live.parked and live.executable:
+        if live.executable:
             self._loader.park(
                 run_loader.LoadedRun(live.state, live.committed_run(), live.budget.log_bytes, live.redactor)
             )
         self._alarm.schedule(live.key, live.clock.origin, live.committed_run().projection.wake_at)
+        self._admission.free(live.key)
+
+    def _on_released(self, live: LiveRun) -> None:
+        """Drop a run that another process executes."""
+        if self._live.get(live.key) is live:
+            self._live.discard(live.key)
         self._admission.free(live.key)
 
     def _start_child(self, new: NewChild) -> None:
@@ -463,30 +489,3 @@ class Executor:
         self._live.discard(live.key)
         self._admission.free(live.key)
         log.critical("run skipped: it could not be marked as failed", extra=live.key.log_fields)
-
-
-class LiveRuns(dict[RunKey, T]):
-    """Live runs by key. Each of them holds a unit of `slots` until it is removed."""
-
-    def __init__(self, slots: FairLimit) -> None:
-        super().__init__()
-        self._slots = slots
-
-    def add_created(self, run: RunKey, value: T) -> None:
-        """Add a run that has held a unit since its creation began."""
-        super().__setitem__(run, value)
-
-    def __setitem__(self, run: RunKey, value: T) -> None:
-        """Add a run that cannot be refused, because it was accepted earlier."""
-        if run not in self:
-            self._slots.force(run.partition)
-        super().__setitem__(run, value)
-
-    def __delitem__(self, run: RunKey) -> None:
-        super().__delitem__(run)
-        self._slots.free(run.partition)
-
-    def discard(self, run: RunKey) -> None:
-        """Remove a run if it is there."""
-        if run in self:
-            del self[run]

@@ -59,8 +59,9 @@ class LoadedRun(msgspec.Struct, frozen=True):
 
 
 class RunLoader(msgspec.Struct, eq=False):
-    """Loads runs, and caches the states of parked ones. `take` and `load` remove a state from the cache, so it has one
-    owner until the run is parked again."""
+    """Loads runs for execution, and caches the states of parked ones. `take_parked` and `load` remove a state from the
+    cache, so it has one owner until the run is parked again. A run of another executor is taken before its log is read
+    (`ports/storage/ownership.py`)."""
 
     _runtime: Runtime
     _catalog: WorkflowCatalog
@@ -80,7 +81,7 @@ class RunLoader(msgspec.Struct, eq=False):
         while cache and (len(cache) > limit or self._parked_bytes > MAX_PARKED_BYTES):
             self._parked_bytes -= cache.popitem(last=False)[1].log_bytes
 
-    def take(self, run: RunKey) -> LoadedRun | None:
+    def take_parked(self, run: RunKey) -> LoadedRun | None:
         """Remove the state of a parked run from the cache and return it; None if it is not cached."""
         cached = self._parked[True].pop(run, None) or self._parked[False].pop(run, None)
         if cached is not None:
@@ -94,12 +95,12 @@ class RunLoader(msgspec.Struct, eq=False):
         run-15 (host): with `to_cancel`, or if the run is already being cancelled, a run whose node types are missing is
         loaded nevertheless, as not executable.
         """
-        if (cached := self.take(run)) is not None:
+        if (cached := self.take_parked(run)) is not None:
             return cached
-        whole = await self._runtime.log.read_whole(run, MAX_WHOLE_BYTES)
-        outline = whole.outline if whole is not None else await self._runtime.log.outline(run)
-        if outline is None or outline.projection.status in TERMINAL_STATUSES:
+        found = await self._take_ownership(run)
+        if found is None:
             return None
+        outline, whole = found
         try:
             if outline.header.is_replay:
                 await self._replay(outline)
@@ -117,6 +118,28 @@ class RunLoader(msgspec.Struct, eq=False):
             newest = await self._runtime.log.outline(run) if outline.header.is_replay else None
             await record_set_aside(self._runtime, newest or outline, reason)
             return None
+
+    async def _take_ownership(self, run: RunKey) -> tuple[RunOutline, WholeRun | None] | None:
+        """A run that this executor has taken, as `_read` returns it. Raises StoreUnavailable if another executor has
+        it."""
+        epoch = self._runtime.fence.epoch
+        found = await self._read(run)
+        if found is None or found[0].fence == epoch:
+            return found
+        is_taken = await self._runtime.ownership.take(run, epoch)
+        # Once more: the last executor may have continued the run until now.
+        found = await self._read(run)
+        if found is not None and not is_taken:
+            raise StoreUnavailable("another process executes this run")
+        return found
+
+    async def _read(self, run: RunKey) -> tuple[RunOutline, WholeRun | None] | None:
+        """The outline of a run, and all of it if it is small; None if the run has ended or does not exist."""
+        whole = await self._runtime.log.read_whole(run, MAX_WHOLE_BYTES)
+        outline = whole.outline if whole is not None else await self._runtime.log.outline(run)
+        if outline is None or outline.projection.status in TERMINAL_STATUSES:
+            return None
+        return outline, whole
 
     async def _replay(self, outline: RunOutline) -> None:
         """Execute a replay up to the end of its record. Does nothing if this host cannot execute the run."""

@@ -64,8 +64,8 @@ def most_state(limits: Limits) -> int:
 
 
 async def record_set_aside(runtime: Runtime, outline: RunOutline, reason: RunTooLarge) -> None:
-    """Record that a run is set aside, unless that is recorded for the same limit. Raises StoreUnavailable or
-    SequenceConflict."""
+    """Record that a run is set aside, unless that is recorded for the same limit. Raises StoreUnavailable,
+    SequenceConflict or FenceLost."""
     recorded, projection, header = find_set_aside_error(outline.projection), outline.projection, outline.header
     error = set_aside_error(reason.code, runtime.limits, reason.observed)
     if recorded is not None and (recorded.code, recorded.details.limit) == (error.code, error.details.limit):
@@ -77,7 +77,7 @@ async def record_set_aside(runtime: Runtime, outline: RunOutline, reason: RunToo
     event = Event(header.run_id, sequence, event_id, draft.type, now, payload, engine_version=ENGINE_VERSION)
     # Not parked, so that the next start compares it with its limits; no alarm.
     changed = replace(projection, last_sequence=sequence, error=encode_recorded(error), parked=False, wake_at=None)
-    await runtime.log.append(header.key, projection.last_sequence, Batch((event,), changed))
+    await runtime.log.append(header.key, projection.last_sequence, Batch((event,), changed), runtime.fence.epoch)
     runtime.feeds.publish(header.key, (event,))
 
 
@@ -85,7 +85,7 @@ async def cancel_set_aside(
     runtime: Runtime, outline: RunOutline, plan: Plan, input_: CancelRequested, record: RecordMaker | None
 ) -> Status | SlotTaken:
     """size-05 (host): end a run that is set aside, without its state. Its open interrupts are closed, its children are
-    cancelled, and its parent gets the result. Raises StoreUnavailable or SequenceConflict."""
+    cancelled, and its parent gets the result. Raises StoreUnavailable, SequenceConflict or FenceLost."""
     header, projection = outline.header, outline.projection
     state = RunState(plan, header, header.inputs)
     state.status, state.last_sequence = projection.status, projection.last_sequence
@@ -97,7 +97,7 @@ async def cancel_set_aside(
     builder.add((Draft.of(payloads.RunCancelled(input_.reason or msgspec.UNSET, input_.parent or msgspec.UNSET)),))
     batch = builder.build(runtime.ids, record(state.status, now) if record is not None else None)
     batch = replace(batch, rows=await _closed_interrupts(runtime, outline))
-    taken = await runtime.log.append(header.key, builder.expected, batch)
+    taken = await runtime.log.append(header.key, builder.expected, batch, runtime.fence.epoch)
     if taken is not None:
         return taken
     runtime.feeds.publish(header.key, batch.events)

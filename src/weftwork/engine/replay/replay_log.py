@@ -6,7 +6,7 @@ import msgspec
 
 from weftwork.engine.run.state_rows import changed_rows, projection_of
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.storage.event_log import SequenceConflict, StoreUnavailable
+from weftwork.ports.storage.event_log import FenceLost, SequenceConflict, StoreUnavailable
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.canonical import encode_recorded
 from weftwork.protocol.privacy.redaction import Redactor
@@ -147,8 +147,8 @@ class ReplayLog:
         )
         batch = Batch(events, projection, self.times.apply(state, rows), hidden, assets=assets)
         try:
-            await self._runtime.log.append(self._key, self.last_sequence, batch)
-        except SequenceConflict as error:
+            await self._runtime.log.append(self._key, self.last_sequence, batch, self._runtime.fence.epoch)
+        except (FenceLost, SequenceConflict) as error:
             raise StoreUnavailable(str(error)) from error
         self.last_sequence += len(events)
         self._events, self._hidden, self._size = [], [], 0

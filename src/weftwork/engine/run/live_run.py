@@ -33,7 +33,7 @@ from weftwork.engine.run.replay import reload_run
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.node_outcome import NewChild
-from weftwork.ports.storage.event_log import SequenceConflict, StoreUnavailable
+from weftwork.ports.storage.event_log import FenceLost, SequenceConflict, StoreUnavailable
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.envelopes.partial_surface import may_show_surface
 from weftwork.protocol.errors import HostFault
@@ -66,18 +66,16 @@ class RunCallbacks(msgspec.Struct, frozen=True):
     on_failed: "Callable[[LiveRun], None]"
     """Called after a bug of the host. The run is halted, and its state may be ahead of the log."""
     on_parked: "Callable[[LiveRun], None]"
-    """Called when the run can be unloaded: either it only waits or is paused, and the store has it as parked, or
-    another executor was found to execute it. The run is halted; `LiveRun.parked` is true in the first case."""
+    """Called when the run can be unloaded, because it only waits or is paused, and the store has it as parked. The run
+    is halted."""
+    on_released: "Callable[[LiveRun], None]"
+    """Called when another executor has taken the run. The run is halted."""
     has_pending_request: Callable[[RunKey], bool]
     """Called before parking and when a run is resumed: returns whether a request for the run is about to arrive."""
     on_family_committed: "Callable[[LiveRun, Batch, Sequence[NewChild]], None]"
     """Called after a batch with messages for the parent or the children is durable, with the children it created."""
     on_unconfirmed_children: "Callable[[LiveRun, Sequence[NewChild]], None]"
     """Called after an append whose outcome is unknown, once the state is folded again: these children may exist."""
-
-
-class _MovedElsewhere(Exception):
-    """Another executor executes this run."""
 
 
 class LiveRun:
@@ -117,7 +115,6 @@ class LiveRun:
         self._needs_turn = state.header.parent is not None  # no request waits for a batch of a child run
         self._idle_since: int | None = None
         """When the last batch left nothing to do, in nanoseconds on the monotonic clock."""
-        self.parked = False
         self.executable = True
         """False if this host lacks node types of the run. Then nothing is launched, and the run can only be
         cancelled. Set before `resume`."""
@@ -261,11 +258,9 @@ class LiveRun:
         except asyncio.CancelledError:
             self._closing = True
             raise
-        except _MovedElsewhere:
+        except FenceLost:
             log.warning("run released: another process executes it", extra=self.key.log_fields)
-            self._halt(StoreUnavailable("another process executes this run"))
-            self._runtime.feeds.release(self.key)
-            self._callbacks.on_parked(self)
+            self.release()
         except Exception:
             self._abandon()
         finally:
@@ -291,7 +286,6 @@ class LiveRun:
         unloadable = may_unload(self.state, self._bounds.duration, self.clock.now)
         busy = unloadable and self._activity.is_calling_any(self.state.awaiting_children)
         if unloadable and not busy and not self._callbacks.has_pending_request(self.key):
-            self.parked = True
             self._halt(RunNotLive())
             self._callbacks.on_parked(self)
 
@@ -300,7 +294,7 @@ class LiveRun:
         record = request.make_record(self.state.status, work.started_at) if request is not None else None
         batch = work.builder.build(self._runtime.ids, record)
         try:
-            taken = await self._runtime.log.append(self.key, work.builder.expected, batch)
+            taken = await self._runtime.log.append(self.key, work.builder.expected, batch, self._runtime.fence.epoch)
         except (StoreUnavailable, SequenceConflict) as error:
             if request is not None:
                 request.refuse(StoreUnavailable(str(error)))
@@ -381,7 +375,7 @@ class LiveRun:
         self.state.changed_rows.clear()
         reported = self._inbox.reported_nodes(self.state)
         if self.executable and not self._activity.take_up(self.state, reported, cold, self._bounds.orphans):
-            raise _MovedElsewhere
+            raise FenceLost("another process has claimed an effect of the run")
 
     async def _collect(self, threads: bool = True) -> PendingCommit:
         return await collect_commit(
@@ -398,7 +392,7 @@ class LiveRun:
 
     def _notify_waiters(self, work: PendingCommit) -> None:
         if not notify_waiters(self.state, work.inputs):
-            raise _MovedElsewhere
+            raise FenceLost("another process has claimed an effect of the run")
 
     def nodes_with_open_effects(self) -> list[str]:
         """The nodes whose effects must not be interrupted: all running nodes while the store does not answer."""
@@ -420,6 +414,14 @@ class LiveRun:
         self._halt(HostFault("this run was halted by a bug in the host"))
         self._runtime.feeds.release(self.key)
         self._callbacks.on_failed(self)
+
+    def release(self) -> None:
+        """Stop at once, because another process executes the run: nothing is written any more, no node starts, and what
+        running nodes do is not recorded. Requests fail with StoreUnavailable, and readers continue with the store."""
+        if not self._over:
+            self._halt(StoreUnavailable("another process executes this run"))
+            self._runtime.feeds.release(self.key)
+            self._callbacks.on_released(self)
 
     def _halt(self, reason: Exception) -> None:
         self._over = True

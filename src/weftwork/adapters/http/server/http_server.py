@@ -112,8 +112,10 @@ async def serve(
     drain: Callable[[], None],
     started: Callable[[], None],
     max_connections: int = 12_000,
+    stop: asyncio.Event | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then drain: accept no new connections, end streams, let open requests finish.
+    """Serve until SIGTERM or SIGINT, or until `stop` is set. Then drain: accept no new connections, end streams, let
+    open requests finish.
 
     Calls `started` when the server runs, and `drain` at each signal. A second signal ends the server without waiting.
     """
@@ -140,9 +142,17 @@ async def serve(
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
+    watch = loop.create_task(_call_when_set(stop, on_signal)) if stop is not None else None
     try:
         loop.call_soon(started)
         await server.serve(sockets=[listener])
     finally:
+        if watch is not None:
+            watch.cancel()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)
+
+
+async def _call_when_set(event: asyncio.Event, call: Callable[[], None]) -> None:
+    await event.wait()
+    call()
