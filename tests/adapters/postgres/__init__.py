@@ -1,0 +1,1 @@
+"""Tests of weftwork.adapters.postgres, against real servers."""
