@@ -16,6 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import asyncpg  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 import uvicorn
 from cel_expr_python import cel
@@ -174,3 +175,9 @@ def test_cel_serialises_what_the_syntax_tree_reads() -> None:
     # Field 7 of an expression is a list, field 1 of that an item, field 3 a constant: an int64 is its field 3.
     part = bytes([0x3A, 6, 0x0A, 4, 0x1A, 2, 0x18, 7])
     assert env.deserialize(as_standalone(part)).eval(data={}).plain_value() == [7], said
+
+
+def test_a_session_of_asyncpg_shows_its_transport() -> None:
+    """`adapters/postgres/database/connection.py` sets options of the socket, for which asyncpg has no argument."""
+    assert "_transport" in asyncpg.Connection.__slots__
+    assert "self._transport = transport" in inspect.getsource(asyncpg.Connection.__init__)

@@ -50,8 +50,14 @@ def takers(module: str) -> dict[str, set[str]]:
 
 
 def test_every_point_stands_in_one_place() -> None:
-    standing = [name for path in SOURCE.rglob("*.py") for name in points(path.read_text("utf-8"))]
-    assert sorted(standing) == sorted(POINTS)
+    """Once in each of the two stores on disk: only one of them is in use."""
+    found = {path: points(path.read_text("utf-8")) for path in SOURCE.rglob("*.py")}
+    postgres = SOURCE / "adapters" / "postgres"
+    assert sorted(name for path in found if postgres not in path.parents for name in found[path]) == sorted(POINTS)
+    in_postgres = [name for path in found if postgres in path.parents for name in found[path]]
+    in_sqlite = {name for path in (SOURCE / "adapters" / "sqlite").rglob("*.py") for name in found[path]}
+    assert len(set(in_postgres)) == len(in_postgres)
+    assert set(in_postgres) == in_sqlite - {"writer.commit", "writer.checkpoint", "writer.checkpointed"}
 
 
 @each_case(

@@ -27,13 +27,19 @@ OPENERS = frozenset(
 WAYS: dict[str, set[str]] = {
     "adapters/admin/client.py": {"connect"},
     "adapters/blobs/object_storage.py": {"obstore"},
+    "adapters/postgres/database/connection.py": {"connect"},
+    "adapters/postgres/database/migrations.py": {"connect"},
+    "adapters/postgres/database/pool.py": {"connect"},
+    "adapters/postgres/database/writer.py": {"connect"},
+    "adapters/postgres/processes/election.py": {"connect"},
+    "adapters/postgres/processes/hints.py": {"connect"},
     "adapters/outbound/connection.py": {"ssl", "create_connection", "start_tls"},
     "adapters/outbound/exchange.py": {"httpcore2", "ssl", "start_tls"},
     "adapters/outbound/guard.py": {"connect"},
     "adapters/outbound/resolver.py": {"getaddrinfo"},
 }
 """Path -> what it may use. That of administration is a file; that of the guard sends no packet; that of blobs leads
-to the storage that whoever runs the host has named."""
+to the storage that whoever runs the host has named, and those of PostgreSQL to the database that they have named."""
 
 
 def ways(source: str) -> set[str]:

@@ -14,8 +14,10 @@ from tests.adapters.storage.sabotage_ownership import OWNERSHIP
 from tests.adapters.storage.sabotage_records import ANNOTATIONS, DEFINITIONS, DELETES
 from tests.adapters.storage.sabotage_runs import READS, WRITES
 from tests.harness.cases import each_case
+from tests.harness.postgres_server import all_versions, new_schema, shared_server
 from weftwork.adapters.memory import run_ports
 from weftwork.adapters.memory.store import MemoryStore
+from weftwork.adapters.postgres.store import PostgresStore
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.testing import storage
 
@@ -26,11 +28,17 @@ def factory(kind: str, path: Path) -> Make:
     """Makes stores on the same data."""
     if kind == "sqlite":
         return lambda: SqliteStore(path)
+    if kind.startswith("postgres"):
+        url, schema = shared_server(kind.partition("-")[2]).socket_url(), new_schema(path.name)
+        return lambda: PostgresStore(url, schema, may_migrate=True)
     only = MemoryStore()
     return lambda: only
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+POSTGRES = [pytest.param(f"postgres-{version}", marks=pytest.mark.slow) for version in all_versions()]
+
+
+@pytest.fixture(params=["memory", "sqlite", *POSTGRES])
 def kind(request: pytest.FixtureRequest) -> str:
     return request.param
 

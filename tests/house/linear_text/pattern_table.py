@@ -65,6 +65,8 @@ _LONG_LINE = "A" * 41 + "\n"
 
 PATTERNS: dict[str, Entry] = {
     "adapters/blobs/blob_key.py:_KEY_PATTERN": entry("0", "0/", Input("0", "a" * 32 + "/00/00/0000")),
+    "adapters/postgres/database/address.py:_SCHEMA": entry("a", "_", Input("a", "a_0")),
+    "adapters/postgres/database/migrations.py:_NEEDS": entry("1", Input("1", "-- needs: ")),
     "adapters/http/page/form_body.py:_ENCODED": entry("a", "%", "%2", "%20", Input("%20", after="%")),
     "protocol/forms/answer.py:_NUMBER": entry("1", "1.", "1e", Input("1", "."), Input("1", "-1.")),
     "protocol/forms/answer.py:_WHOLE": entry("1", "+", Input("1", "-")),

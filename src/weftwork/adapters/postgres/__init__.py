@@ -1,0 +1,1 @@
+"""The store on PostgreSQL, with fences and an elected executor."""

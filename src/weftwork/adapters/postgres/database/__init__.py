@@ -1,0 +1,1 @@
+"""Connections to the server: addresses, sessions, the pool, the writer and migrations."""

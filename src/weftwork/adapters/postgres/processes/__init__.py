@@ -1,0 +1,1 @@
+"""Between processes: which of them executes runs, and hints about what one of them has written."""
