@@ -31,6 +31,14 @@ class RestartCheck(Protocol):
     async def __call__(self, make: Callable[[], Store], /) -> None: ...
 
 
+class PairCheck(Protocol):
+    """Raises an exception if two stores that are open on the same data, empty at first, break the guarantee."""
+
+    __name__: str
+
+    async def __call__(self, pair: tuple[Store, Store], /) -> None: ...
+
+
 S = TypeVar("S", bound=Store)
 
 

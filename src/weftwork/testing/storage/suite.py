@@ -8,7 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from weftwork.testing.storage.harness import Check, RestartCheck
+from weftwork.testing.storage.concurrent import two_stores
+from weftwork.testing.storage.harness import Check, PairCheck, RestartCheck
 
 
 def checks_that_take(parameter: str, modules: Iterable[ModuleType]) -> tuple[Any, ...]:
@@ -27,7 +28,8 @@ def checks_that_take(parameter: str, modules: Iterable[ModuleType]) -> tuple[Any
 _MODULES: Final = [
     import_module(f"weftwork.testing.storage.{module.name}")
     for module in pkgutil.iter_modules([str(Path(__file__).parent)])
-    if module.name not in ("harness", "samples", "suite")
+    if module.name not in ("harness", "samples", "suite", "concurrent")
 ]
 CHECKS: Final[tuple[Check, ...]] = checks_that_take("store", _MODULES)
 RESTART_CHECKS: Final[tuple[RestartCheck, ...]] = checks_that_take("make", _MODULES)
+PAIR_CHECKS: Final[tuple[PairCheck, ...]] = checks_that_take("pair", [two_stores])

@@ -22,6 +22,7 @@ from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.ports.storage.host_lock import HostLocked
 from weftwork.protocol.run.header import ENGINE_VERSION
 
+_RETRY_SECONDS: Final = 0.02
 SLOT: Final = "executor"
 """The only slot. Several executors, each with a share of the runs, would have one each."""
 
@@ -121,6 +122,7 @@ class PostgresElection:
             async with asyncio.timeout(self._times.force):
                 while not await connection.fetchval(_TRY_LOCK, self._key):
                     await connection.fetch(_END_HOLDER, self._key)
+                    await asyncio.sleep(_RETRY_SECONDS)
         except TimeoutError:
             raise StoreUnavailable("the executor of this store could not be replaced") from None
 

@@ -1,0 +1,1 @@
+"""Checks of stores that several processes may use at the same time."""
