@@ -33,7 +33,7 @@ from weftwork.ports.storage.retention import StillLive
 T = TypeVar("T")
 
 SESSIONS: Final = 4
-WAIT_SECONDS: Final = 5.0
+WAIT_SECONDS: Final = 10.0
 """How long a call waits for a session."""
 ATTEMPTS: Final = 4
 MIN_DELAY, MAX_DELAY = 0.05, 1.0
