@@ -28,11 +28,9 @@ from weftwork.adapters.http.server.limits import BodyMemory
 from weftwork.adapters.http.server.request_turns import RequestTurns
 from weftwork.adapters.http.shared_bodies import SharedBodies
 from weftwork.adapters.http.snapshots import SnapshotCache
-from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.outbound.client import GuardedClient
 from weftwork.adapters.python.node_runner import PythonNodes
 from weftwork.adapters.python.threads import ThreadPool
-from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.system.clock_and_ids import RandomIds, SystemClock
 from weftwork.adapters.system.lock_file import LockFile
 from weftwork.adapters.system.loop_watchdog import LoopWatchdog
@@ -85,7 +83,6 @@ from weftwork.settings import Settings
 from weftwork.wiring.blob_store import build_blobs
 from weftwork.wiring.data_folder import (
     ADMIN_SOCKET,
-    DATABASE_FILE,
     LOCK_FILE,
     NoLock,
     acquire_lock,
@@ -99,6 +96,7 @@ from weftwork.wiring.loop_activity import LoopActivity
 from weftwork.wiring.models import build_models, load_templates
 from weftwork.wiring.node_types import builtin_node_types, check_packages, declarations_by_type, load_python_nodes
 from weftwork.wiring.organisation import build_site
+from weftwork.wiring.store import build_store
 
 log = logging.getLogger("weftwork")
 
@@ -119,9 +117,9 @@ class Host:
         self.version = version("weftwork")
         self._clock = clock or SystemClock()
         self._ids = ids or RandomIds()
-        self._in_memory = settings.store == "memory"
+        self._in_memory = settings.store_kind == "memory"
         self._lock: HostLock = NoLock() if self._in_memory else LockFile(settings.data_folder / LOCK_FILE)
-        self._store: Store = MemoryStore() if self._in_memory else SqliteStore(settings.data_folder / DATABASE_FILE)
+        self._store: Store = build_store(settings)
         agent = f"weftwork/{self.version}"
         self.outbound = GuardedClient(settings.fetch_policy(), settings.fetch_limits(), agent=agent)
         threads = ThreadPool(settings.max_node_threads, settings.max_abandoned_threads)
@@ -218,13 +216,18 @@ class Host:
         self._watch: asyncio.Task[None] | None = None
         self.app: App | None = None
 
-    async def open(self, register: Callable[["Host"], Awaitable[None]] | None = None, resume: bool = True) -> None:
+    async def open(
+        self,
+        register: Callable[["Host"], Awaitable[None]] | None = None,
+        resume: bool = True,
+        take_over: bool = False,
+    ) -> None:
         """Take the host lock, open the store, become its executor, load keys, and start to resume unfinished runs.
 
         `register` adds workflows before runs are resumed, because a resumed run can start children of them. Without
         `resume` the caller has to call `resume_runs`, which a server does once it listens. Nothing here depends on the
-        number of runs. Raises HostLocked, StoreUnavailable, SettingsError, or HostFault if the expression evaluator
-        computes wrong values.
+        number of runs. `take_over` replaces another process that uses the store. Raises HostLocked, StoreUnavailable,
+        SettingsError, or HostFault if the expression evaluator computes wrong values.
         """
         require_evaluator()
         if not self._in_memory:
@@ -234,7 +237,7 @@ class Host:
         self.watchdog.start()
         try:
             await self._store.open()
-            await self._fence.take(self._store.election)
+            await self._fence.take(self._store.election, take_over)
             self._watch = asyncio.create_task(self._watch_election())
             await self.blobs.open()
             await self.keyring.load()

@@ -25,6 +25,17 @@ class SettingsError(Exception):
     """A setting is invalid. The message names the setting, its source, and the values that are allowed."""
 
 
+StoreKind = Literal["sqlite", "memory", "postgres"]
+_URL_SCHEMES: Final = ("postgres://", "postgresql://")
+
+
+def store_kind(text: str) -> StoreKind | None:
+    """The kind of store that a value of the setting `store` selects; None if the value is invalid."""
+    if text in ("sqlite", "memory"):
+        return text
+    return "postgres" if text.startswith(_URL_SCHEMES) else None
+
+
 def default_data_folder(environ: Mapping[str, str]) -> Path:
     base = environ.get("XDG_DATA_HOME")
     return (Path(base) if base else Path.home() / ".local" / "share") / "weftwork"
@@ -37,7 +48,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     port: int = 8787
     data: str = ""
-    store: Literal["sqlite", "memory"] = "sqlite"
+    store: str = "sqlite"
+    store_schema: str = "weftwork"
+    store_connections: int = 8
+    migrate: bool = False
     workflows: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
     envelope_kinds: tuple[str, ...] = ()
@@ -113,6 +127,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return _organisation_error(self.file, member, message)
 
     @property
+    def store_kind(self) -> StoreKind:
+        return store_kind(self.store) or "sqlite"
+
+    @property
     def data_folder(self) -> Path:
         return Path(self.data)
 
@@ -165,6 +183,8 @@ _LISTS = frozenset(
 )
 _RANGES = {
     "port": (0, 65_535),
+    # Four have one purpose each, and at least one is for everything else.
+    "store_connections": (5, 100),
     "max_node_executions": (1, 10_000_000),
     "max_run_duration_ms": (0, 10**12),
     "max_run_state_bytes": (65_536, 2**40),
@@ -338,6 +358,10 @@ def _check(merged: dict[str, Any], origin: Mapping[str, str]) -> Settings:
         raise SettingsError(f"{origin.get('fetch_ports', 'fetch_ports')} must be a list of ports between 1 and 65535")
     if 0 < settings.max_run_duration_ms < 1000:
         raise SettingsError(f"{origin.get('max_run_duration_ms', 'max_run_duration_ms')} must be 0 or at least 1000")
+    if store_kind(settings.store) is None:
+        # Without the value, which may contain a password.
+        text = "sqlite, memory, or the URL of a PostgreSQL database, like postgres://weftwork@db.example.org/weftwork"
+        raise SettingsError(f"{origin.get('store', 'store')} must be {text}")
     if not settings.host:
         raise SettingsError(f"{origin.get('host', 'host')} must be an address, such as 127.0.0.1 or 0.0.0.0")
     if not all(map(is_allowed_host, settings.allowed_hosts)):

@@ -37,6 +37,8 @@ WAYS: dict[str, set[str]] = {
     "adapters/outbound/exchange.py": {"httpcore2", "ssl", "start_tls"},
     "adapters/outbound/guard.py": {"connect"},
     "adapters/outbound/resolver.py": {"getaddrinfo"},
+    "adapters/postgres/operation/inspection.py": {"connect"},
+    "adapters/postgres/operation/table_copy.py": {"connect"},
 }
 """Path -> what it may use. That of administration is a file; that of the guard sends no packet; that of blobs leads
 to the storage that whoever runs the host has named, and those of PostgreSQL to the database that they have named."""

@@ -24,7 +24,7 @@ from tests.harness.cases import each_case
 from weftwork.cli.main import main
 from weftwork.exports import EXPORTS
 from weftwork.ports.nodes import NodeType
-from weftwork.settings import Settings
+from weftwork.settings import StoreKind
 from weftwork.wiring.node_types import builtin_node_types
 
 ROOT = Path(__file__).parents[2]
@@ -67,8 +67,7 @@ def texts_in(source: str) -> set[Any]:
 
 
 def stores() -> list[str]:
-    (field,) = [each for each in msgspec.structs.fields(Settings) if each.name == "store"]
-    return list(get_args(field.type))
+    return list(get_args(StoreKind))
 
 
 def missing(found: Iterable[Any], known: Collection[Any]) -> list[Any]:

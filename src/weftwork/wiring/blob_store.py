@@ -22,7 +22,7 @@ def build_blobs(settings: Settings, clock: Clock, ids: Ids, environ: Mapping[str
     """The blob store that `blobs` and `store` select. Raises SettingsError."""
     if settings.blobs:
         return _build_object_blobs(settings, ids, environ)
-    if settings.store == "memory":
+    if settings.store_kind == "memory":
         return MemoryBlobs(clock, ids)
     return LocalBlobs(settings.data_folder / ASSETS_FOLDER, clock, ids)
 
@@ -43,7 +43,7 @@ def _build_object_blobs(settings: Settings, ids: Ids, environ: Mapping[str, str]
         from weftwork.adapters.blobs.object_storage import ObjectBlobs
     except ModuleNotFoundError:
         raise SettingsError("blobs on s3:// needs optional packages; run: pip install 'weftwork[blobs]'") from None
-    folder = None if settings.store == "memory" else settings.data_folder
+    folder = None if settings.store_kind == "memory" else settings.data_folder
     try:
         return ObjectBlobs(url["bucket"], prefix, ids, folder, allow_http)
     except StoreUnavailable as fault:

@@ -32,6 +32,7 @@ STAGES: Final[dict[str, str]] = {
     "weftwork.adapters.model_server": "model",
     "weftwork.adapters.nodes": "node",
     "weftwork.adapters.outbound": "outbound",
+    "weftwork.adapters.postgres": "store",
     "weftwork.adapters.providers": "model",
     "weftwork.adapters.python": "node",
     "weftwork.adapters.sqlite": "store",

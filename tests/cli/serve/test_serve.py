@@ -287,7 +287,11 @@ BAD_URLS = [
     [
         ({"WEFTWORK_PORT": "x"}, None, "WEFTWORK_PORT must be a number"),
         ({"WEFTWORK_PORT": "70000"}, None, "WEFTWORK_PORT must be between 0 and 65535"),
-        ({"WEFTWORK_STORE": "disk"}, None, "WEFTWORK_STORE must be one of sqlite, memory"),
+        (
+            {"WEFTWORK_STORE": "disk"},
+            None,
+            "WEFTWORK_STORE must be sqlite, memory, or the URL of a PostgreSQL database",
+        ),
         ({"WEFTWORK_CONFORMANCE": "maybe"}, None, "WEFTWORK_CONFORMANCE must be true or false"),
         ({"WEFTWORK_KEEPALIVE_SECONDS": "nan"}, None, "WEFTWORK_KEEPALIVE_SECONDS must be between 0.05 and 14.0"),
         ({}, "port = 'x'", "{file}:1: port must be a whole number"),

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from weftwork.cli.client.store_location import warn_of_password
 from weftwork.protocol.wire.v1.paths import SAMPLE_PREFIX
 from weftwork.settings import DEFAULT_LOCAL_MODEL, Settings, SettingsError, load_settings, misspelt_variables
 
@@ -24,7 +25,18 @@ from weftwork.settings import DEFAULT_LOCAL_MODEL, Settings, SettingsError, load
     metavar="DIR",
     help="Data folder with the database, keys and admin socket.  [default: the user's data folder]",
 )
-@click.option("--store", type=click.Choice(["sqlite", "memory"]), help="Storage of runs.  [default: sqlite]")
+@click.option(
+    "--store",
+    metavar="sqlite|memory|URL",
+    help="Storage of runs; a URL like postgres://weftwork@db.example.org/weftwork is a PostgreSQL database.  "
+    "[default: sqlite]",
+)
+@click.option("--migrate", is_flag=True, default=None, help="Create or migrate the schema of a PostgreSQL store.")
+@click.option(
+    "--take-over",
+    is_flag=True,
+    help="Replace the host that uses the PostgreSQL store and does not respond. Its writes are refused from then on.",
+)
 @click.option(
     "--workflows",
     metavar="DIR",
@@ -108,7 +120,7 @@ from weftwork.settings import DEFAULT_LOCAL_MODEL, Settings, SettingsError, load
     type=click.Choice(["debug", "info", "warning", "error"]),
     help="Minimum level of log lines.  [default: info]",
 )
-def serve(config: str | None, **options: Any) -> None:
+def serve(config: str | None, take_over: bool, **options: Any) -> None:
     """Start the host in the foreground.
 
     On a new data folder the host creates an API key and prints it once. SIGTERM or Ctrl-C closes streams and stops the
@@ -127,13 +139,19 @@ def serve(config: str | None, **options: Any) -> None:
     try:
         for warning in misspelt_variables(os.environ):
             click.echo(f"warning: {warning}", err=True)
+        if "store" in chosen:
+            warn_of_password(chosen["store"])
         settings = load_settings(chosen, config=config)
-        _start_host(settings)
+        if take_over and settings.store_kind != "postgres":
+            raise SettingsError(
+                "--take-over works only for a PostgreSQL store; the host of a data folder must be stopped"
+            )
+        _start_host(settings, take_over)
     except SettingsError as error:
         raise click.UsageError(str(error)) from None
 
 
-def _start_host(settings: Settings) -> None:
+def _start_host(settings: Settings, take_over: bool) -> None:
     # Imported late: `weftwork serve --help` does not need it.
     from weftwork.cli.serve.startup import configure_logging, run_host
     from weftwork.wiring.node_types import load_python_nodes
@@ -156,5 +174,5 @@ def _start_host(settings: Settings) -> None:
         from uvloop import run
     except ImportError:
         from asyncio import run
-    if code := run(run_host(settings)):
+    if code := run(run_host(settings, take_over)):
         raise SystemExit(code)

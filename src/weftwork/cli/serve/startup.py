@@ -38,6 +38,7 @@ from weftwork.protocol.wire.v1.paths import path_for
 from weftwork.protocol.workflow.registration import MAX_DEFINITION_BYTES
 from weftwork.settings import Settings, SettingsError
 from weftwork.wiring.document_file import DocumentFileError, read_document
+from weftwork.wiring.store import describe_store, wait_for_store
 
 log = logging.getLogger("weftwork")
 
@@ -53,23 +54,30 @@ MAX_LISTED_MODELS: Final = 6
 """Providers, and models of each, that the banner names."""
 FIRST_TENANT: Final = "default"
 REPLACED: Final = "another process executes the runs of this store now, so this one has stopped"
+WAITING_SECONDS: Final = 30.0
+"""Time between two messages that the host waits for its store."""
 QUICK_RECOVERY_SECONDS: Final = 1.0
 """A recovery that takes longer is announced on the terminal."""
 
 
-async def run_host(settings: Settings) -> int:
+async def run_host(settings: Settings, take_over: bool = False) -> int:
     """Run the host until SIGTERM or SIGINT, or until another process replaces it; returns the exit code."""
     # Modules live as long as the process, and requests leave almost no reference cycles: exclude the modules from
     # collection, and collect rarely. Freeze before the store is loaded, since frozen cycles are never collected.
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
+    try:
+        await wait_for_store(settings, _Waiting().report)
+    except HostFault as error:
+        click.echo(f"weftwork: {error}", err=True)
+        return 1
     host = Host(settings)
     end = _Shutdown(host)
     reports: list[asyncio.Task[None]] = []
     code = 1
     try:
-        await host.open(_register_workflows, resume=False)
+        await host.open(_register_workflows, resume=False, take_over=take_over)
     except (HostLocked, StoreUnavailable, HostFault) as error:
         click.echo(f"weftwork: {error}", err=True)
         return code
@@ -111,6 +119,20 @@ async def run_host(settings: Settings) -> int:
             report.cancel()
         await end.finish(code)
     return code
+
+
+class _Waiting:
+    """Says on the terminal that the host waits for its store: at once, and then every WAITING_SECONDS."""
+
+    def __init__(self) -> None:
+        self._said_at = -WAITING_SECONDS
+
+    def report(self, reason: str) -> None:
+        log.warning("waiting for the store", extra={"reason": reason})
+        now = asyncio.get_running_loop().time()
+        if now - self._said_at >= WAITING_SECONDS:
+            self._said_at = now
+            click.echo(f"weftwork: waiting for the store: {reason}; check it with `weftwork store check`", err=True)
 
 
 class _Shutdown:
@@ -266,9 +288,8 @@ def _print_banner(host: Host, address: str, key: str | None, count: str) -> None
 
 def _banner(host: Host, address: str, key: str | None, count: str) -> Iterator[str]:
     settings = host.settings
-    store = "in memory, lost at exit" if settings.store == "memory" else settings.data
     yield f"weftwork {host.version} listens on {address}"
-    yield f"  store      {store}"
+    yield f"  store      {describe_store(settings)}"
     yield f"  workflows  {count}"
     yield from _model_lines(host)
     if key is not None:

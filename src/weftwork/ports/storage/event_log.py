@@ -37,6 +37,10 @@ class OutcomeUnknown(StoreUnavailable):
     the ids of the events in the batch, before it is repeated or reported as failed."""
 
 
+class AccessDenied(StoreUnavailable):
+    """The store does not accept this user, or has no such database. Waiting does not help: an operator has to act."""
+
+
 class StoreDamaged(StoreUnavailable):
     """The store has data that cannot be read any more: a damaged page, or a row that cannot be decoded. A retry does
     not help; the operator has to restore or salvage the store."""

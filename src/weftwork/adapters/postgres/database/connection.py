@@ -18,7 +18,7 @@ import asyncpg  # pyright: ignore[reportMissingTypeStubs]
 import msgspec
 
 from weftwork.adapters.postgres.database.address import StoreAddress
-from weftwork.ports.storage.event_log import OutcomeUnknown, StoreDamaged, StoreUnavailable
+from weftwork.ports.storage.event_log import AccessDenied, OutcomeUnknown, StoreDamaged, StoreUnavailable
 from weftwork.protocol.errors import HostFault
 
 VERSIONS: Final = range(15, 19)
@@ -94,7 +94,11 @@ async def connect(address: StoreAddress, **settings: str) -> PostgresConnection:
         )
     except (ValueError, asyncpg.ClientConfigurationError) as error:
         raise HostFault(address.mask(f"the URL of the store cannot be used: {error}")) from None
-    except _REFUSED as error:
+    except _DENIED as error:
+        raise AccessDenied(address.mask(f"the server refuses the connection: {error}")) from None
+    except asyncpg.TargetServerAttributeNotMatched:
+        raise StoreUnavailable("no server accepts writes: a standby, or transactions are read-only") from None
+    except asyncpg.TooManyConnectionsError as error:
         raise StoreUnavailable(address.mask(f"the server refuses the connection: {error}")) from None
     except Exception as error:
         text = address.mask(f"no connection to the server: {type(error).__name__}: {error}")
@@ -103,11 +107,9 @@ async def connect(address: StoreAddress, **settings: str) -> PostgresConnection:
     return connection
 
 
-_REFUSED: Final = (
+_DENIED: Final = (
     asyncpg.InvalidAuthorizationSpecificationError,
     asyncpg.InvalidCatalogNameError,
-    asyncpg.TooManyConnectionsError,
-    asyncpg.TargetServerAttributeNotMatched,
 )
 
 

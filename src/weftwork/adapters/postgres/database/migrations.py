@@ -7,7 +7,7 @@ must know says so in its first line: `-- needs: 7`.
 """
 
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from importlib import resources
 from typing import Final, NamedTuple
@@ -17,8 +17,9 @@ from weftwork.adapters.postgres.database.connection import PostgresConnection, c
 from weftwork.ports.fault_points import fault_point
 from weftwork.protocol.errors import HostFault
 
-_CREATE_SCHEMA: Final = """
-    CREATE SCHEMA IF NOT EXISTS "{schema}";
+_HAS_SCHEMA: Final = "SELECT to_regnamespace(quote_ident($1)) IS NOT NULL"
+_CREATE_SCHEMA: Final = 'CREATE SCHEMA "{schema}"'
+_CREATE_META: Final = """
     CREATE TABLE IF NOT EXISTS "{schema}".meta (name text COLLATE "C" PRIMARY KEY, value bytea NOT NULL)
 """
 _HAS_META: Final = "SELECT to_regclass($1) IS NOT NULL"
@@ -79,18 +80,28 @@ async def schema_version(connection: PostgresConnection, address: StoreAddress) 
     return SchemaVersion(found.get("version", 0), found.get("needs", 0))
 
 
-async def migrate(address: StoreAddress, migrations: Sequence[Migration]) -> SchemaVersion:
-    """Apply the missing migrations in order. Returns the version before. Raises StoreUnavailable, or HostFault if a
-    newer release has migrated the schema in a way that this one cannot use."""
+async def migrate(
+    address: StoreAddress, migrations: Sequence[Migration], on_migrated: Callable[[int], None] | None = None
+) -> SchemaVersion:
+    """Apply the missing migrations in order. Returns the version before. `on_migrated` is called with the number of
+    each migration that was applied.
+
+    Raises StoreUnavailable, or HostFault if a newer release has migrated the schema in a way that this one cannot use.
+    """
     try:
         async with migration_lock(address) as connection:
             before = await schema_version(connection, address)
             check_version(before, migrations, may_migrate=True)
             if not before.version:
-                await connection.execute(_CREATE_SCHEMA.format(schema=address.schema))
+                # CREATE SCHEMA IF NOT EXISTS needs the right to create one, even if an administrator has created it.
+                if not await connection.fetchval(_HAS_SCHEMA, address.schema):
+                    await connection.execute(_CREATE_SCHEMA.format(schema=address.schema))
+                await connection.execute(_CREATE_META.format(schema=address.schema))
             for migration in migrations:
                 if migration.number > before.version:
                     await _apply(connection, migration)
+                    if on_migrated is not None:
+                        on_migrated(migration.number)
             return before
     except Exception as error:
         raise translate(error, False) from error
@@ -121,4 +132,7 @@ def check_version(found: SchemaVersion, migrations: Sequence[Migration], may_mig
         )
     if found.version < newest and not may_migrate:
         what = f"has version {found.version}" if found.version else "does not exist"
-        raise HostFault(f"the schema {what}; this release needs version {newest}: migrate the store first")
+        raise HostFault(
+            f"the schema {what}; this release needs version {newest}: run `weftwork store migrate`, "
+            "or start the host with --migrate"
+        )

@@ -81,7 +81,7 @@ class PostgresElection:
                 row = await connection.fetchrow(_FIND, SLOT)
                 raise HostLocked(
                     f"{row[1] if row is not None else 'another process'} executes the runs of this store: stop it "
-                    "first, or replace it if it does not respond"
+                    "first, or replace it with --take-over if it does not respond"
                 )
             # Before the lock: with a higher epoch, the executor that has the lock cannot write any more.
             holder = f"{socket.gethostname()}, process {os.getpid()}"
