@@ -13,9 +13,9 @@ import pytest
 from tests.harness.cases import each_case, fails_without, present
 from tests.harness.definitions import FULL, node, workflow
 from tests.live.in_process_host import KEY, InProcessHost, open_in_process
-from weftwork.adapters.sqlite import salvage as module
 from weftwork.adapters.sqlite.database import connection as database
-from weftwork.adapters.sqlite.salvage import salvage
+from weftwork.adapters.sqlite.operation import salvage as module
+from weftwork.adapters.sqlite.operation.salvage import salvage
 from weftwork.app import Host
 from weftwork.ports.storage.event_log import StoreDamaged
 from weftwork.settings import Settings

@@ -13,6 +13,7 @@ from weftwork.adapters.postgres.event_log import PostgresEventLog
 from weftwork.adapters.postgres.forks import PostgresForks
 from weftwork.adapters.postgres.idempotency import PostgresIdempotencyRecords
 from weftwork.adapters.postgres.keys import PostgresKeys, PostgresSigningKeys
+from weftwork.adapters.postgres.operation.table_copy import check_copy
 from weftwork.adapters.postgres.ownership import PostgresRunOwnership
 from weftwork.adapters.postgres.processes.election import ElectionTimes, PostgresElection
 from weftwork.adapters.postgres.retention import PostgresRunRetention
@@ -66,6 +67,7 @@ class PostgresStore(Store):
                 check_version(
                     await schema_version(self._writer.connection, self.address), migrations, may_migrate=False
                 )
+            await check_copy(self._writer.connection)
             await self._pool.open()
         except BaseException:
             await self.close()

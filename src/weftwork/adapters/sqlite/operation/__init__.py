@@ -1,0 +1,1 @@
+"""Operation of a store in a file: salvage of a damaged file, and copies to other stores."""
