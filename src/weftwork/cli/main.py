@@ -28,6 +28,7 @@ COMMANDS = {
     "envelope": ("envelope", "Check an envelope, and list the known envelope kinds, without a host."),
     "surface": ("surface", "Convert forms to A2UI messages and back, and check them, without a host."),
     "kinds": ("envelope", "List and describe the envelope kinds of a host."),
+    "store": ("store", "Check a store, migrate its schema, and copy a store to PostgreSQL."),
     "doctor": ("doctor", "Check this machine and a host, and suggest fixes."),
     "new": ("new", "Create a project from a template."),
     "completion": ("", "Print a shell completion script."),

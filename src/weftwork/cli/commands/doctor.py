@@ -9,11 +9,11 @@ from click.core import ParameterSource
 
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options, data_option
-from weftwork.cli.console.table import colour
 from weftwork.cli.console.text import say, say_json
 from weftwork.cli.console.units import count_of
+from weftwork.cli.doctor.findings import Finding, print_findings
 from weftwork.cli.doctor.host_checks import check_host
-from weftwork.cli.doctor.machine_checks import Finding, check_machine, is_host_running
+from weftwork.cli.doctor.machine_checks import check_machine, is_host_running
 from weftwork.settings import SettingsError, load_settings
 
 
@@ -42,24 +42,14 @@ def doctor(client: Client, as_json: bool, data: str | None, target: Path | None)
     if target is not None:
         _salvage(data, target, as_json)
         return
-    findings: list[Finding] = []
-    for finding in _findings(client, data):
-        findings.append(finding)
-        if not as_json:
-            hint = f"; {finding.hint}" if finding.hint else ""
-            status = click.style(f"{finding.status:<4}", fg=colour(finding.status))
-            say(f"{status}  {finding.check:<11}  {finding.message.rstrip('.')}{hint}.")
-    ok = all(finding.status != "fail" for finding in findings)
-    if as_json:
-        say_json({"ok": ok, "findings": [msgspec.to_builtins(each) for each in findings]})
-    if not ok:
+    if not print_findings(_findings(client, data), as_json):
         raise SystemExit(1)
 
 
 def _salvage(data: str | None, target: Path, as_json: bool) -> None:
     """Copy the store of a host that is not running."""
     from weftwork.adapters.sqlite.database.connection import OUTAGES
-    from weftwork.adapters.sqlite.salvage import salvage
+    from weftwork.adapters.sqlite.operation.salvage import salvage
     from weftwork.protocol.errors import HostFault
     from weftwork.wiring.data_folder import DATABASE_FILE
 

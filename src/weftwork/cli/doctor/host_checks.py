@@ -12,7 +12,7 @@ from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefu
 from weftwork.cli.client.transport import Transport
 from weftwork.cli.console.documents import as_list, as_object
 from weftwork.cli.console.text import clean
-from weftwork.cli.doctor.machine_checks import Finding
+from weftwork.cli.doctor.findings import Finding
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.wire.v1.paths import path_for
 

@@ -12,9 +12,7 @@ import time
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Final, Literal
-
-import msgspec
+from typing import Any, Final
 
 from weftwork.adapters.admin.client import send_request
 from weftwork.adapters.http.server.http_server import bind
@@ -23,6 +21,8 @@ from weftwork.adapters.system.lock_file import LockFile
 from weftwork.cli.console.documents import as_list, as_number, as_object
 from weftwork.cli.console.text import clean
 from weftwork.cli.console.units import count_of, format_size
+from weftwork.cli.doctor.findings import Finding
+from weftwork.cli.doctor.store_checks import check_postgres
 from weftwork.ports.storage.host_lock import HostLocked
 from weftwork.protocol.errors import HostFault
 from weftwork.settings import Settings, SettingsError, load_settings
@@ -34,15 +34,6 @@ MIN_PYTHON: Final = (3, 11)
 MIN_FREE_BYTES: Final = 64 * 2**20
 LOW_FREE_BYTES: Final = 2**30
 _SPARE_FILES: Final = 64
-
-
-class Finding(msgspec.Struct, frozen=True):
-    """One line of `weftwork doctor`: the result of a check, and a hint how to fix a problem."""
-
-    status: Literal["ok", "warn", "fail"]
-    check: str
-    message: str
-    hint: str = ""
 
 
 def check_machine(data: str | None) -> Iterator[Finding]:
@@ -57,21 +48,29 @@ def check_machine(data: str | None) -> Iterator[Finding]:
         return
     yield Finding("ok", "settings", "valid")
     yield from _check_data_folder(settings.data_folder)
-    database, is_held = settings.data_folder / DATABASE_FILE, is_host_running(settings.data_folder)
-    if settings.store == "memory":
-        yield Finding("ok", "store", "in memory")
-    elif not database.exists():
-        yield Finding("ok", "store", "does not exist yet; `weftwork serve` creates it")
-    elif is_held:
-        yield Finding("ok", "store", "not checked: a running host is using it")
+    is_held = is_host_running(settings.data_folder)
+    if settings.store_kind == "postgres":
+        yield from check_postgres(settings)
     else:
-        yield check_store(database)
-    if is_held and settings.store != "memory":
+        yield check_database(settings, is_held)
+    if is_held and settings.store_kind != "memory":
         yield check_loop(settings.data_folder)
     yield check_assets(settings, is_held)
     yield check_port(settings.host, settings.port, is_held)
     yield from _check_file_limit(settings.max_connections)
     yield from check_nodes(settings.nodes)
+
+
+def check_database(settings: Settings, is_held: bool) -> Finding:
+    """The store in memory or in the data folder. `is_held`: a host is running on the data folder."""
+    database = settings.data_folder / DATABASE_FILE
+    if settings.store_kind == "memory":
+        return Finding("ok", "store", "in memory")
+    if not database.exists():
+        return Finding("ok", "store", "does not exist yet; `weftwork serve` creates it")
+    if is_held:
+        return Finding("ok", "store", "not checked: a running host is using it")
+    return check_store(database)
 
 
 def _check_python(version: tuple[int, ...]) -> Finding:
@@ -294,7 +293,7 @@ def check_assets(settings: Settings, is_held: bool = False, seconds: float = COU
     folder = settings.data_folder / ASSETS_FOLDER
     if settings.blobs:
         return Finding("ok", "assets", f"not checked: stored in {clean(settings.blobs, 200)}")
-    if settings.store == "memory":
+    if settings.store_kind == "memory":
         return Finding("ok", "assets", "in memory")
     path = clean(str(folder), 200)
     if not folder.exists():
