@@ -1,11 +1,9 @@
-"""Administration of a host that is not running, directly on its store."""
+"""Administration directly on a store: of a host that is not running, or on PostgreSQL at any time."""
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.system.clock_and_ids import RandomIds, SystemClock
 from weftwork.adapters.system.lock_file import LockFile
 from weftwork.engine.api.administration import Administration
@@ -16,13 +14,15 @@ from weftwork.engine.media.asset_sweep import MAX_PER_CALL, AssetSweep, SweepRes
 from weftwork.engine.signer import Signer
 from weftwork.ports.storage.assets import AssetUsage
 from weftwork.ports.storage.blobs import Blobs
+from weftwork.ports.storage.host_lock import HostLock
 from weftwork.ports.storage.store import Store
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.wire.v1.routes import SCOPES
 from weftwork.settings import Settings, SettingsError
 from weftwork.wiring.blob_store import build_blobs
-from weftwork.wiring.data_folder import DATABASE_FILE, LOCK_FILE, acquire_lock, make_folder
+from weftwork.wiring.data_folder import LOCK_FILE, NoLock, acquire_lock, make_folder
 from weftwork.wiring.node_types import builtin_node_types, declarations_by_type
+from weftwork.wiring.store import build_store
 
 
 class OfflineAssetSweep(msgspec.Struct, eq=False):
@@ -57,16 +57,20 @@ class OfflineAssetSweep(msgspec.Struct, eq=False):
         return AssetSweep(self._store.assets, self._blobs, SystemClock())
 
 
-async def open_administration(data: Path, blobs: str = "") -> tuple[Administration, Any]:
-    """Open the store of a host that is not running; returns its administration and the function that closes it.
-    `blobs` is the setting of that name.
+async def open_administration(settings: Settings) -> tuple[Administration, Any]:
+    """Open the store of the settings; returns its administration and the function that closes it. No host may be using
+    the data folder, unless the store is on PostgreSQL.
 
-    Raises HostLocked when a host holds the store, StoreUnavailable or SettingsError.
+    Raises HostLocked when a host holds the data folder, StoreUnavailable or SettingsError.
     """
-    lock = LockFile(data / LOCK_FILE)
-    make_folder(data)
+    lock: HostLock = NoLock()
+    if settings.store_kind != "postgres":
+        lock = LockFile(settings.data_folder / LOCK_FILE)
+        # Administration of a host whose store is in memory concerns the store of its folder.
+        settings = msgspec.structs.replace(settings, store="sqlite")
+        make_folder(settings.data_folder)
     acquire_lock(lock)
-    store = SqliteStore(data / DATABASE_FILE)
+    store = build_store(settings)
     try:
         await store.open()
         keyring = Keyring(store.keys, SystemClock(), RandomIds(), SCOPES)
@@ -74,10 +78,11 @@ async def open_administration(data: Path, blobs: str = "") -> tuple[Administrati
         signer = Signer(store.signing, SystemClock(), RandomIds())
         await signer.load()
     except BaseException:
+        await store.close()
         lock.release()
         raise
 
-    sweep = OfflineAssetSweep(store, Settings(data=str(data), blobs=blobs))
+    sweep = OfflineAssetSweep(store, settings)
 
     async def close() -> None:
         await sweep.close()

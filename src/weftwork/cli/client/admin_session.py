@@ -1,24 +1,27 @@
-"""Administration requests: to a running host through its admin socket, or to the store of a stopped host."""
+"""Administration requests: to a running host through its admin socket, or to the store itself.
+
+The store in a data folder can be opened only if no host is running. A PostgreSQL store can be opened at any time; a
+host that uses it is notified of the changes. With --store, the request goes to that database even if a host of the data
+folder is running, because it may be the host of another store.
+"""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
-from weftwork.settings import SettingsError, load_settings
+from weftwork.cli.client.store_location import StoreLocation
+from weftwork.settings import SettingsError
 
 
 class AdminSession:
-    """Sends administration requests for one data folder. If no host is running, the store is opened by the first
-    request and closed at the end of the `with` block."""
+    """Sends administration requests for one store. If it is not reached through a host, the store is opened by the
+    first request and closed at the end of the `with` block."""
 
-    def __init__(self, data: str | None) -> None:
-        try:
-            settings = load_settings({"data": data} if data else {})
-        except SettingsError as error:
-            raise click.UsageError(str(error)) from None
-        self._folder: Path = settings.data_folder
-        self._blobs = settings.blobs
+    def __init__(self, location: StoreLocation) -> None:
+        self._settings = location.settings()
+        self._folder: Path = self._settings.data_folder
+        self._uses_socket = location.store is None
         # Imported late, here and below: other commands of the same group do not need it.
         import asyncio
 
@@ -37,7 +40,7 @@ class AdminSession:
         """The response. Raises ClickException or UsageError. With `makes_store`, a missing store is created."""
         request = {"operation": operation, "arguments": arguments}
         answer = None
-        if self._store is None:
+        if self._store is None and self._uses_socket:
             from weftwork.adapters.admin.client import send_request
             from weftwork.wiring.data_folder import ADMIN_SOCKET
 
@@ -62,13 +65,14 @@ class AdminSession:
         from weftwork.wiring.data_folder import DATABASE_FILE
         from weftwork.wiring.offline_admin import open_administration
 
-        if not makes_store and not (self._folder / DATABASE_FILE).exists():
+        in_folder = self._settings.store_kind != "postgres"
+        if in_folder and not makes_store and not (self._folder / DATABASE_FILE).exists():
             raise click.ClickException(
                 f"no store in {self._folder}; pass the host's data folder with --data DIR, or start a host with "
                 "`weftwork serve`."
             )
         try:
-            return self._runner.run(open_administration(self._folder, self._blobs))
+            return self._runner.run(open_administration(self._settings))
         except HostLocked:
             raise click.ClickException(
                 f"another process is using {self._folder}, and it does not respond on its admin socket; try again, or "

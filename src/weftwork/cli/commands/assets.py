@@ -21,8 +21,9 @@ from weftwork.cli.client.admin_session import AdminSession
 from weftwork.cli.client.errors import HostUnreachable
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.listing import list_assets
-from weftwork.cli.client.options import client_options, data_option, suggest_runs
+from weftwork.cli.client.options import client_options, suggest_runs
 from weftwork.cli.client.run_ids import complete_run_id
+from weftwork.cli.client.store_location import StoreLocation, store_options
 from weftwork.cli.client.transport import OpenResponse, Transport
 from weftwork.cli.client.upload import Upload, spool_standard_input, transfer_progress, upload_asset
 from weftwork.cli.console import units
@@ -179,16 +180,16 @@ def _save(opened: "OpenResponse", output: str | None, expected: str | None, forc
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Count the assets without deleting them.")
 @click.option("--yes", is_flag=True, help="Skip the confirmation prompt. Without a terminal there is no prompt.")
-@data_option
+@store_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text, without a confirmation prompt.")
-def prune(dry_run: bool, yes: bool, data: str | None, as_json: bool) -> None:
+def prune(dry_run: bool, yes: bool, location: StoreLocation, as_json: bool) -> None:
     """Delete the expired assets of all tenants that no run refers to, and files without an asset.
 
     A host also does this every ten minutes. Assets that a run refers to are never deleted; to free them, delete old
     runs with `weftwork runs prune` first. The host keeps running. If the command is interrupted, run it again to delete
     the rest.
     """
-    with AdminSession(data) as operator:
+    with AdminSession(location) as operator:
         counts = operator.request("assets.count", {})
         summary = f"{count_of(counts['assets'], 'asset')}, {format_size(counts['bytes'])}"
         result = _NOTHING_PRUNED

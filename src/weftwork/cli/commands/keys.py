@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from weftwork.cli.client.admin_session import AdminSession
-from weftwork.cli.client.options import data_option, json_option
+from weftwork.cli.client.options import json_option
+from weftwork.cli.client.store_location import StoreLocation, store_options
 from weftwork.cli.console.command_group import CommandGroup
 from weftwork.cli.console.text import say_document, say_json
 
@@ -38,7 +39,7 @@ def keys() -> None:
     metavar="DAYS",
     help="Days until the key expires.  [default: never]",
 )
-@data_option
+@store_options
 @json_option
 def create(
     tenant: str,
@@ -46,7 +47,7 @@ def create(
     test: bool,
     label: str,
     expires_in: int | None,
-    data: str | None,
+    location: StoreLocation,
     as_json: bool,
 ) -> None:
     """Create an API key and print it.
@@ -67,7 +68,7 @@ def create(
         arguments["scopes"] = scopes
     if expires_in is not None:
         arguments["expires_at"] = int(time.time() * 1000) + expires_in * 86_400_000
-    key = _ask(data, "keys.create", arguments, makes_store=True)
+    key = _ask(location, "keys.create", arguments, makes_store=True)
     if as_json:
         say_json(key)
         return
@@ -77,11 +78,11 @@ def create(
 
 
 @keys.command("ls")
-@data_option
+@store_options
 @json_option
-def list_keys(data: str | None, as_json: bool) -> None:
+def list_keys(location: StoreLocation, as_json: bool) -> None:
     """List API keys by id, with tenant, mode, state, label and scopes."""
-    listing = _ask(data, "keys.list", {})
+    listing = _ask(location, "keys.list", {})
     say_document(listing, as_json, map(_key_line, listing["keys"]))
 
 
@@ -92,16 +93,18 @@ def _key_line(row: dict[str, Any]) -> str:
 
 @keys.command()
 @click.argument("key_id")
-@data_option
+@store_options
 @json_option
-def revoke(key_id: str, data: str | None, as_json: bool) -> None:
+def revoke(key_id: str, location: StoreLocation, as_json: bool) -> None:
     """Revoke a key. It stops working immediately."""
-    row = _ask(data, "keys.revoke", {"key_id": key_id})
+    row = _ask(location, "keys.revoke", {"key_id": key_id})
     say_document(row, as_json, [f"{row['keyId']} is revoked."])
 
 
-def _ask(data: str | None, operation: str, arguments: dict[str, Any], makes_store: bool = False) -> dict[str, Any]:
-    with AdminSession(data) as session:
+def _ask(
+    location: StoreLocation, operation: str, arguments: dict[str, Any], makes_store: bool = False
+) -> dict[str, Any]:
+    with AdminSession(location) as session:
         return session.request(operation, arguments, makes_store)
 
 
@@ -114,11 +117,11 @@ def signing() -> None:
 
 
 @signing.command("ls")
-@data_option
+@store_options
 @json_option
-def list_signing_keys(data: str | None, as_json: bool) -> None:
+def list_signing_keys(location: StoreLocation, as_json: bool) -> None:
     """List signing keys by id, without their secrets."""
-    listing = _ask(data, "signing.list", {})
+    listing = _ask(location, "signing.list", {})
     rows = [(row, f", retired {row['retiredAt']}" if "retiredAt" in row else "") for row in listing["keys"]]
     signs = {True: "signs", False: "verifies"}
     lines = (f"{row['kid']}  created {row['createdAt']}  {signs[row['signs']]}{retired}" for row, retired in rows)
@@ -126,26 +129,26 @@ def list_signing_keys(data: str | None, as_json: bool) -> None:
 
 
 @signing.command()
-@data_option
+@store_options
 @json_option
-def rotate(data: str | None, as_json: bool) -> None:
+def rotate(location: StoreLocation, as_json: bool) -> None:
     """Sign new links with a new key.
 
     Existing links stay valid until they expire.
     """
-    key = _ask(data, "signing.rotate", {})
+    key = _ask(location, "signing.rotate", {})
     say_document(key, as_json, [f"new links are signed with {key['kid']}; links of older keys stay valid."])
 
 
 @signing.command()
 @click.argument("kid")
-@data_option
+@store_options
 @json_option
-def drop(kid: str, data: str | None, as_json: bool) -> None:
+def drop(kid: str, location: StoreLocation, as_json: bool) -> None:
     """Delete the signing key KID. Every link that it signed becomes invalid immediately.
 
     Use this for a key that may have leaked. If KID is the current signing key, a new one is created first.
     """
-    result = _ask(data, "signing.drop", {"kid": kid})
+    result = _ask(location, "signing.drop", {"kid": kid})
     text = f"dropped {result['dropped']}; its links are invalid. The current signing key is {result['signs']}."
     say_document(result, as_json, [text])

@@ -15,9 +15,10 @@ from weftwork.cli.client.admin_session import AdminSession
 from weftwork.cli.client.errors import NOT_OFFERED, RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.listing import list_rows
-from weftwork.cli.client.options import client_options, data_option, suggest_runs, suggest_statuses, suggest_workflows
+from weftwork.cli.client.options import client_options, suggest_runs, suggest_statuses, suggest_workflows
 from weftwork.cli.client.run_ids import complete_run_id
 from weftwork.cli.client.run_tree import read_tree, run_tree_path
+from weftwork.cli.client.store_location import StoreLocation, store_options
 from weftwork.cli.console.command_group import CommandGroup
 from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.table import print_listing
@@ -126,9 +127,11 @@ _PROGRESS_SECONDS: Final = 10.0
 @click.option("--tenant", metavar="NAME", help="Only runs of this tenant, live and test.  [default: all tenants]")
 @click.option("--dry-run", is_flag=True, help="Count the runs without deleting them.")
 @click.option("--yes", is_flag=True, help="Skip the confirmation prompt. Without a terminal there is no prompt.")
-@data_option
+@store_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text, without a confirmation prompt.")
-def prune(older_than: int, tenant: str | None, dry_run: bool, yes: bool, data: str | None, as_json: bool) -> None:
+def prune(
+    older_than: int, tenant: str | None, dry_run: bool, yes: bool, location: StoreLocation, as_json: bool
+) -> None:
     """Delete old runs with their events and all other data of the run.
 
     Only runs that have ended are deleted. The host keeps running. If the command is interrupted, run it again to delete
@@ -138,7 +141,7 @@ def prune(older_than: int, tenant: str | None, dry_run: bool, yes: bool, data: s
     criteria: dict[str, Any] = {"completed_before": before}
     if tenant is not None:
         criteria["tenant"] = tenant
-    with AdminSession(data) as session:
+    with AdminSession(location) as session:
         count: int = session.request("runs.count", criteria)["runs"]
         deleted = 0
         if count and not dry_run:

@@ -16,7 +16,8 @@ from weftwork.cli.client.admin_session import AdminSession
 from weftwork.cli.client.errors import NOT_OFFERED, RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.listing import list_rows
-from weftwork.cli.client.options import client_options, data_option, json_option, suggest_workflows
+from weftwork.cli.client.options import client_options, json_option, suggest_workflows
+from weftwork.cli.client.store_location import StoreLocation, store_options
 from weftwork.cli.console.command_group import CommandGroup
 from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.table import print_listing
@@ -30,16 +31,18 @@ from weftwork.protocol.wire.v1.paths import method_and_path, path_for
 
 @contextmanager
 def open_workflow_source(
-    client: Client, data: str | None, tenant: str
+    client: Client, location: StoreLocation, tenant: str
 ) -> "Generator[_HttpWorkflowSource | _AdminWorkflowSource]":
     """HTTP if a URL or a key is given by option or environment, otherwise the operator's data folder."""
     source = click.get_current_context().get_parameter_source
-    typed = {each for each in ("url", "key", "data", "tenant") if source(each) is ParameterSource.COMMANDLINE}
-    by_folder = bool(typed & {"data", "tenant"})
+    typed = {each for each in ("url", "key", "data", "store", "tenant") if source(each) is ParameterSource.COMMANDLINE}
+    by_folder = bool(typed & {"data", "store", "tenant"})
     if by_folder and typed & {"url", "key"}:
-        raise click.UsageError("--url and --key cannot be combined with --data and --tenant; use one of the two pairs.")
+        raise click.UsageError(
+            "--url and --key cannot be combined with --data, --store and --tenant; use one of the two groups."
+        )
     if by_folder or {source("url"), source("key")} == {ParameterSource.DEFAULT}:
-        with AdminSession(data) as operator:
+        with AdminSession(location) as operator:
             yield _AdminWorkflowSource(operator, tenant)
     else:
         yield _HttpWorkflowSource(client)
@@ -206,7 +209,7 @@ def _add(client: Client, name: str) -> tuple[Any, definition_file.Problems]:
 )
 @click.option("--version", metavar="VERSION", help="Version of the workflow.  [default: the version for new runs]")
 @_tenant
-@data_option
+@store_options
 @client_options
 def show(
     client: Client,
@@ -216,7 +219,7 @@ def show(
     style: str,
     version: str | None,
     tenant: str,
-    data: str | None,
+    location: StoreLocation,
 ) -> None:
     """Draw a workflow of a host, or of a file.
 
@@ -238,7 +241,7 @@ def show(
         say(json.dumps(document, indent=2) if as_json else _draw(document, style))
         return
     assert workflow_id is not None, "checked above"
-    with open_workflow_source(client, data, tenant) as catalog:
+    with open_workflow_source(client, location, tenant) as catalog:
         definition = catalog.get(workflow_id, version)
     if as_json:
         say_json(definition)
@@ -247,7 +250,7 @@ def show(
     say(_draw(definition_file.require_valid_shape(workflow_id, text), style))
 
 
-def _list(client: Client, as_json: bool, tenant: str, data: str | None) -> None:
+def _list(client: Client, as_json: bool, tenant: str, location: StoreLocation) -> None:
     """List workflows.
 
     Without a running host and without a key, the store in the data folder is read. It has the workflows that were
@@ -258,7 +261,7 @@ def _list(client: Client, as_json: bool, tenant: str, data: str | None) -> None:
       weftwork workflows ls
       weftwork workflows ls --url https://host.example --json
     """
-    with open_workflow_source(client, data, tenant) as catalog:
+    with open_workflow_source(client, location, tenant) as catalog:
         listed = list(catalog.all())
     members = ("workflowId", "version", "name")
     rows = ([str(row.get(each, "")) for each in members] for row in listed)
@@ -266,7 +269,7 @@ def _list(client: Client, as_json: bool, tenant: str, data: str | None) -> None:
     print_listing({"workflows": listed}, as_json, head, rows, ("version", "name"), _NO_WORKFLOWS)
 
 
-workflows.command("ls")(_tenant(data_option(client_options(_list))))
+workflows.command("ls")(_tenant(store_options(client_options(_list))))
 
 
 def _draw(document: dict[str, Any], style: str) -> str:
