@@ -48,6 +48,7 @@ CLI_PAGES = {
     "cli-models": ("models",),
     "cli-envelope": ("envelope", "kinds"),
     "cli-surface": ("surface",),
+    "cli-store": ("store",),
 }
 """Commands whose help is on a separate page, by the name of the generated part."""
 
@@ -58,7 +59,12 @@ SETTINGS_TEXT = {
     "host": "Address to listen on.",
     "port": "Port to listen on. With 0 the system chooses a free port.",
     "data": "Folder for the database, the lock file, the socket and assets. Created if it does not exist.",
-    "store": "Where runs are stored. `memory` keeps nothing after exit and ignores `data`.",
+    "store": "Where runs are stored: `sqlite`, a file in `data`; `memory`, which keeps nothing after exit and ignores "
+    "`data`; or the URL of a [PostgreSQL database](../operate/postgres.md).",
+    "store_schema": "Schema of a PostgreSQL store. Hosts with different schemas can share a database.",
+    "store_connections": "Connections of the host to a PostgreSQL store. Four have a fixed purpose.",
+    "migrate": "Create or migrate the [schema](../operate/postgres.md#upgrades) of a PostgreSQL store at the start. A "
+    "store in a file is always migrated.",
     "workflows": "Folders whose `*.json` files are registered as workflows at start.",
     "nodes": "Python modules with [nodes](../how-to/write-a-node.md), from the current folder or the Python path.",
     "envelope_kinds": "Files `KIND.schema.json`, or folders with such files, that define "

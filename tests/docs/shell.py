@@ -12,11 +12,15 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import ROOT, Block
+from tests.harness.postgres_place import postgres_server
+from tests.harness.postgres_server import new_schema
 from tests.harness.preloaded_cli import READ_AT_START
 from tests.live import until
 
 ADDRESS = "http://127.0.0.1:8787"
 KEY = "hk_live_..."
+DATABASE = "postgres://weftwork@db.example.org/weftwork"
+"""In commands, this stands for the database of the tests, in which the reader has an own schema."""
 MARK = "---- end of block ----"
 RUNS = ("bash", "python")
 BOUND = 60
@@ -81,6 +85,7 @@ class DocsUser:
         self.key = ""
         self.data = home / ".local" / "share" / "weftwork"
         self.environment = {**kept, "HOME": str(home), "PATH": f"{home}/.venv/bin:{kept['PATH']}"}
+        self.environment["WEFTWORK_STORE_SCHEMA"] = new_schema("page")
         # Plug-ins of this project's tests, which readers do not have; their imports take half of the time of pytest.
         self.environment["PYTEST_ADDOPTS"] = "-p no:schemathesis -p no:hypothesispytest"
         self._said, self._log = home / "said", home / "log"
@@ -145,6 +150,8 @@ class DocsUser:
         port, is ready before the next block runs, and its address is in WEFTWORK_URL.
         """
         code = block.code.replace(ADDRESS, self.address).replace(KEY, self.key)
+        if DATABASE in code:
+            code = code.replace(DATABASE, postgres_server().url())
         if block.language == "python":
             return f"python3 - <<'PYTHON'\n{code}PYTHON\n"
         if (serve := _SERVE.fullmatch(code)) is not None:

@@ -27,7 +27,8 @@ SOURCE = ROOT / "src" / "weftwork"
 CLI_PAGES = tuple(
     f"cli-{name}"
     for name in (
-        "run runs time-travel eval bundle diff history assets answer keys workflows models envelope surface".split()
+        "run runs time-travel eval bundle diff history assets answer keys workflows models envelope surface "
+        "store".split()
     )
 )
 
