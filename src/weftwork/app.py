@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -48,6 +49,7 @@ from weftwork.engine.api.retention import Retention
 from weftwork.engine.api.review import Bundles, LookBack, RunDiffs
 from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.api.runs import EventStreams, Runs
+from weftwork.engine.api.store_changes import StoreChanges
 from weftwork.engine.api.surfaces import Surfaces
 from weftwork.engine.api.workflows import Workflows
 from weftwork.engine.fence import ExecutorFence
@@ -81,14 +83,7 @@ from weftwork.protocol.wire.v1.routes import ROUTES, SCOPES
 from weftwork.protocol.workflow.registration import find_gated_node
 from weftwork.settings import Settings
 from weftwork.wiring.blob_store import build_blobs
-from weftwork.wiring.data_folder import (
-    ADMIN_SOCKET,
-    LOCK_FILE,
-    NoLock,
-    acquire_lock,
-    folder_error,
-    make_folder,
-)
+from weftwork.wiring.data_folder import ADMIN_SOCKET, LOCK_FILE, NoLock, acquire_lock, folder_error, make_folder
 from weftwork.wiring.dependencies import require_evaluator
 from weftwork.wiring.envelope_kinds import check_kind_schemas, displayed_kinds, load_kinds
 from weftwork.wiring.local_model import build_model_server
@@ -96,7 +91,7 @@ from weftwork.wiring.loop_activity import LoopActivity
 from weftwork.wiring.models import build_models, load_templates
 from weftwork.wiring.node_types import builtin_node_types, check_packages, declarations_by_type, load_python_nodes
 from weftwork.wiring.organisation import build_site
-from weftwork.wiring.store import build_store
+from weftwork.wiring.store import build_hints, build_store
 
 log = logging.getLogger("weftwork")
 
@@ -210,6 +205,7 @@ class Host:
         self._sweeper = Sweeper(
             store.records, store.retention, self._clock, self._retention.delete_expired, self._asset_sweep.sweep_all
         )
+        self._changes = StoreChanges(self.keyring, self._signer, self._executor, self._clock, build_hints(settings))
         self._admin: AdminServer | None = None
         self._fixtures: list[str] = []
         self.draining = False
@@ -217,10 +213,7 @@ class Host:
         self.app: App | None = None
 
     async def open(
-        self,
-        register: Callable[["Host"], Awaitable[None]] | None = None,
-        resume: bool = True,
-        take_over: bool = False,
+        self, register: Callable[["Host"], Awaitable[None]] | None = None, resume: bool = True, take_over: bool = False
     ) -> None:
         """Take the host lock, open the store, become its executor, load keys, and start to resume unfinished runs.
 
@@ -242,6 +235,7 @@ class Host:
             await self.blobs.open()
             await self.keyring.load()
             await self._signer.load()
+            await self._changes.start()
             if not self._in_memory:
                 administration = Administration(
                     self.keyring,
@@ -258,6 +252,7 @@ class Host:
         except BaseException as error:
             self.watchdog.stop()
             self._end_watch()
+            await self._changes.close()
             await self._executor.close()
             await self._expression_workers.close()
             if self.model_server is not None:
@@ -379,7 +374,10 @@ class Host:
         keepalive = self.settings.keepalive_seconds
         events = EventRoutes(self.service, self._streams, self.keyring, keepalive, snapshots, bodies)
         declarations = declarations_by_type(self.types)
-        host_info = HostInfoRoutes(self.service, lambda: self.draining, lambda: self.recovery, self.kinds, declarations)
+        states = partial(self._changes.component_states, self.replaced)
+        host_info = HostInfoRoutes(
+            self.service, lambda: self.draining, lambda: self.recovery, states, self.kinds, declarations
+        )
         review = ReviewRoutes(self._annotations, self._comparison)
         workflows = WorkflowRoutes(self._workflows)
         surfaces = SurfaceRoutes(self._surfaces, self._interrupts)
@@ -479,6 +477,7 @@ class Host:
         self.drain()
         await self._sweeper.stop()
         self._retention.close()
+        await self._changes.close()
         if self._admin is not None:
             await self._admin.stop()
         effects = await self._executor.close(on_waiting)

@@ -32,16 +32,28 @@ class Signer:
         self._decoy_key = SigningKey(_NO_KEY_ID, ids.secret(SECRET_BYTES), 0)
         self._derived: dict[tuple[str, str], bytes] = {}
         self._kid = _NO_KEY_ID
+        self._writes = 0
+        """Increased before and after each write, to detect one that happened during a read."""
 
     async def load(self) -> None:
         """Load every key of the store, and create one if none can sign. Raises StoreUnavailable."""
-        for row in await self._keys.all():
-            self._rows[row.kid] = row
+        await self.reload()
+        if not self._kid:
+            await self._create_key()
+
+    async def reload(self) -> None:
+        """Read the keys again, which another process may have changed. Raises StoreUnavailable."""
+        writes = self._writes
+        rows = await self._keys.all()
+        # A key that was written here during the read is newer than what was read. The next call reads it.
+        if writes != self._writes:
+            return
+        for kid in self._rows.keys() - {row.kid for row in rows}:
+            self._forget(kid)
+        self._rows |= {row.kid: row for row in rows}
         live = [row for row in self.all() if row.retired_at is None]
         if live:
             self._kid = live[-1].kid
-        else:
-            await self._create_key()
 
     @property
     def kid(self) -> str:
@@ -73,8 +85,7 @@ class Signer:
         key = await self._create_key()
         for row in active:
             retired = msgspec.structs.replace(row, retired_at=self._clock.now())
-            await self._keys.put(retired)
-            self._rows[row.kid] = retired
+            await self._put(retired)
         return key
 
     async def drop(self, kid: str) -> SigningKey:
@@ -85,17 +96,31 @@ class Signer:
             raise ClientFault("not_found", f"No signing key has the id {kid}; see `weftwork signing ls`.")
         if kid == self._kid:
             await self._create_key()
-        await self._keys.drop(kid)
+        self._writes += 1
+        try:
+            await self._keys.drop(kid)
+        finally:
+            self._writes += 1
+        self._forget(kid)
+        return row
+
+    def _forget(self, kid: str) -> None:
         self._rows.pop(kid, None)
         for purpose_key in [each for each in self._derived if each[0] == kid]:
             del self._derived[purpose_key]
-        return row
+
+    async def _put(self, row: SigningKey) -> None:
+        self._writes += 1
+        try:
+            await self._keys.put(row)
+        finally:
+            self._writes += 1
+        self._rows[row.kid] = row
 
     async def _create_key(self) -> SigningKey:
         kid = self._ids.event_ids(1)[0][-KID_LENGTH:]
         key = SigningKey(kid, self._ids.secret(SECRET_BYTES), self._clock.now())
-        await self._keys.put(key)
-        self._rows[kid] = key
+        await self._put(key)
         self._kid = kid
         return key
 

@@ -22,7 +22,7 @@ from weftwork.settings import Settings, SettingsError
 from weftwork.wiring.blob_store import build_blobs
 from weftwork.wiring.data_folder import LOCK_FILE, NoLock, acquire_lock, make_folder
 from weftwork.wiring.node_types import builtin_node_types, declarations_by_type
-from weftwork.wiring.store import build_store
+from weftwork.wiring.store import build_hints, build_store
 
 
 class OfflineAssetSweep(msgspec.Struct, eq=False):
@@ -84,11 +84,18 @@ async def open_administration(settings: Settings) -> tuple[Administration, Any]:
 
     sweep = OfflineAssetSweep(store, settings)
 
+    hints = build_hints(settings)
+    if hints is not None:
+        await hints.open()
+
     async def close() -> None:
+        if hints is not None:
+            await hints.flush()
+            await hints.close()
         await sweep.close()
         await store.close()
         lock.release()
 
     catalog = WorkflowCatalog(store.definitions, declarations_by_type(builtin_node_types()))
     retention = Retention(store.retention, store.log, store.records, SystemClock())
-    return Administration(keyring, retention, catalog, signer, sweep), close
+    return Administration(keyring, retention, catalog, signer, sweep, hints=hints), close

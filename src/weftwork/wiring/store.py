@@ -3,11 +3,12 @@
 import asyncio
 import random
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.postgres.database.address import StoreAddress
 from weftwork.adapters.sqlite.store import SqliteStore
+from weftwork.ports.hints import Hints
 from weftwork.ports.storage.event_log import AccessDenied, StoreUnavailable
 from weftwork.ports.storage.store import Store
 from weftwork.protocol.errors import HostFault
@@ -31,6 +32,22 @@ def build_store(settings: Settings) -> Store:
 
     pool = settings.store_connections - SINGLE_CONNECTIONS
     return PostgresStore(settings.store, settings.store_schema, settings.migrate, pool)
+
+
+def report_of(store: Store) -> Callable[[], dict[str, Any]] | None:
+    """The function that says how this process has used the store; None if the store does not count this."""
+    return getattr(store, "report", None)
+
+
+def build_hints(settings: Settings) -> Hints | None:
+    """How the host and the commands of the operator tell each other about changes of the store; None for a store that
+    only one process can open."""
+    if settings.store_kind != "postgres":
+        return None
+    address = store_address(settings)
+    from weftwork.adapters.postgres.processes.hints import PostgresHints
+
+    return PostgresHints(address)
 
 
 def store_address(settings: Settings) -> StoreAddress:

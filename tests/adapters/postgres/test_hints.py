@@ -65,6 +65,18 @@ async def test_a_hint_reaches_all_processes_of_the_schema() -> None:
         assert elsewhere.told == ["end"]
 
 
+async def test_a_process_that_ends_can_wait_until_its_hints_were_sent() -> None:
+    async with two_processes() as (first, second, _):
+        assert first.is_listening
+        far = Receiver(second)
+        await first.flush()
+        first.send("keys")
+        await first.flush()
+        await first.close()
+        assert not first.is_listening
+        await far.until("keys")
+
+
 async def test_after_a_lost_session_the_receiver_is_told_that_hints_may_be_missing() -> None:
     async with two_processes() as (first, second, address), session(address) as own:
         far = Receiver(second)

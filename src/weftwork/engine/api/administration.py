@@ -10,6 +10,7 @@ from weftwork.engine.api.retention import MAX_PER_CALL, Retention
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.media.asset_sweep import SweepResult
 from weftwork.engine.signer import Signer
+from weftwork.ports.hints import GONE, KEYS, SIGNING, Hints
 from weftwork.ports.storage.api_keys import ApiKeyRow
 from weftwork.ports.storage.assets import AssetUsage
 from weftwork.ports.storage.definitions import ListedWorkflow
@@ -23,6 +24,16 @@ from weftwork.protocol.workflow.definition import Workflow
 
 WORKFLOW_PAGE_SIZE: Final = 200
 """Workflows in one response."""
+
+
+_HINTS: Final = {
+    "keys.create": KEYS,
+    "keys.revoke": KEYS,
+    "runs.prune": GONE,
+    "signing.drop": SIGNING,
+    "signing.rotate": SIGNING,
+}
+"""The hint that follows an operation."""
 
 
 class CreateKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,13 +96,16 @@ class Administration:
         signer: Signer,
         sweep: AssetSweeper | None = None,
         loop_report: Callable[[], dict[str, Any]] | None = None,
+        hints: Hints | None = None,
     ) -> None:
+        """`hints` are for administration next to a running host: its operations are then followed by a hint."""
         self._keyring = keyring
         self._sweeper = sweep
         self._loop_report = loop_report
         self._retention = retention
         self._catalog = catalog
         self._signer = signer
+        self._hints = hints
         self._operations: dict[str, tuple[Any, Callable[[Any], Awaitable[dict[str, Any]]]]] = {
             "assets.count": (Any, self._count_assets),
             "assets.prune": (Any, self._prune_assets),
@@ -116,7 +130,11 @@ class Administration:
             if operation_entry is None:
                 raise invalid("Unknown operation.", "/operation")
             kind, operation = operation_entry
-            return await operation(msgspec.convert(request.get("arguments", {}), kind))
+            result = await operation(msgspec.convert(request.get("arguments", {}), kind))
+            hint = _HINTS.get(request["operation"])
+            if self._hints is not None and hint is not None:
+                self._hints.send(hint)
+            return result
         except ClientFault as fault:
             return error_document(fault.code, fault.message, fault.details)
         except msgspec.ValidationError as error:

@@ -78,6 +78,8 @@ class Keyring:
         self._ids = ids
         self._scopes = scopes
         self._salt = b""
+        self._writes = 0
+        """Increased before and after each write, to detect one that happened during a read."""
         self._rows: dict[bytes, tuple[ApiKeyRow, Principal]] = {}
         self._by_id: dict[str, ApiKeyRow] = {}
         self._pepper = ids.token().encode()
@@ -86,8 +88,16 @@ class Keyring:
 
     async def load(self) -> None:
         self._salt = await self._keys.salt()
-        for row in await self._keys.all():
-            self._cache(row)
+        await self.reload()
+
+    async def reload(self) -> None:
+        """Read the keys again, which another process may have changed. Raises StoreUnavailable."""
+        writes = self._writes
+        rows = await self._keys.all()
+        # A key that was written here during the read is newer than what was read. The next call reads it.
+        if writes == self._writes:
+            for row in rows:
+                self._cache(row)
 
     def authenticate(self, key: str | None) -> Principal:
         """auth-02 (OpenWOP auth): the principal of a key. Raises 401 for a missing, unknown, revoked or expired key."""
@@ -128,7 +138,7 @@ class Keyring:
         key = prefix + self._ids.token()
         granted = new_key_scopes(self._scopes) if scopes is None else scopes
         row = self._row(key, tenant, granted, label, expires_at)
-        await self._keys.put(row)
+        await self._put(row)
         fault_point("key.stored")
         self._cache(row)
         return key, row
@@ -152,9 +162,16 @@ class Keyring:
             raise ClientFault("not_found", f"No key has the id {key_id}; see `weftwork keys ls`.")
         if row.revoked_at is None:
             row = msgspec.structs.replace(row, revoked_at=self._clock.now())
-            await self._keys.put(row)
+            await self._put(row)
             self._cache(row)
         return row
+
+    async def _put(self, row: ApiKeyRow) -> None:
+        self._writes += 1
+        try:
+            await self._keys.put(row)
+        finally:
+            self._writes += 1
 
     def all(self) -> list[ApiKeyRow]:
         return sorted((row for row, _ in self._rows.values()), key=lambda row: (row.created_at, row.key_id))

@@ -323,6 +323,10 @@ class Executor:
         self._runtime.feeds.end(run)
         return True
 
+    def forget_ended_runs(self) -> None:
+        """Drop all ended runs from the cache, because another process has deleted some."""
+        self._recent_runs.clear()
+
     async def recover(self) -> int:
         """Resume every run that was unfinished at the start and is not parked; returns how many, once they all are.
         Raises StoreUnavailable."""

@@ -234,6 +234,9 @@ class RecentRuns(msgspec.Struct, eq=False):
     def forget(self, run: RunKey) -> None:
         self._runs.pop(run, None)
 
+    def clear(self) -> None:
+        self._runs.clear()
+
 
 async def recover_run(wake: Callable[[RunKey], Awaitable[object]], run: RunKey) -> bool:
     """Resume one run; returns whether that worked. An error in one log must not keep the other runs from starting, so

@@ -90,9 +90,10 @@ def test_openapi_describes_the_routes_that_are_mounted(host: Host) -> None:
 
 
 RECOVERED = {"recovery": {"total": 0, "resumed": 0, "skipped": 0, "done": True}}
+PARTS = {"store": "writable", "hints": "local", "executor": "here"}
 
 
-@each_case("path, content", ("/health", {"status": "ok"}), ("/readiness", {"status": "ready", **RECOVERED}))
+@each_case("path, content", ("/health", {"status": "ok"}), ("/readiness", {"status": "ready", **RECOVERED, **PARTS}))
 def test_health_and_readiness_answer_without_a_key(host: Host, path: str, content: dict[str, Any]) -> None:
     answer = host.call("GET", path, key=None)
     assert (answer.status, answer.document) == (200, content)

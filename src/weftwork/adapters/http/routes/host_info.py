@@ -107,12 +107,14 @@ class HostInfoRoutes:
         service: Runs,
         draining: Callable[[], bool],
         recovery: Callable[[], msgspec.Struct],
+        component_states: Callable[[], dict[str, str]],
         kinds: KindSet,
         declarations: Mapping[str, NodeDeclaration],
     ) -> None:
         self._runs = service
         self._draining = draining
         self._recovery = recovery
+        self._component_states = component_states
         self._wire = {name: _document(schema.document(name)) for name in SERVED_SCHEMAS}
         self._kinds = {name: _document(kind.schema) for name in kinds.names if (kind := kinds.find(name))}
         self._declarations = declarations
@@ -125,7 +127,8 @@ class HostInfoRoutes:
             raise shutting_down()
         await self._runs.check_ready()
         # Also while runs are being resumed: requests are served, and load the runs that they need.
-        return json_response(200, {"status": "ready", "recovery": msgspec.structs.asdict(self._recovery())})
+        recovery = msgspec.structs.asdict(self._recovery())
+        return json_response(200, {"status": "ready", "recovery": recovery, **self._component_states()})
 
     async def wire_schema(self, request: Request) -> Response:
         return await _serve_document(self._wire, request)

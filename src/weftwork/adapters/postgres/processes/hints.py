@@ -15,14 +15,14 @@ from typing import Any, Final
 from weftwork.adapters.postgres.database.address import StoreAddress
 from weftwork.adapters.postgres.database.connection import PostgresConnection, connect, disconnect
 from weftwork.adapters.postgres.database.pool import MAX_DELAY, MIN_DELAY
+from weftwork.ports.hints import MISSED
 
 COALESCE_SECONDS: Final = 0.005
+FLUSH_SECONDS: Final = 2.0
 MAX_MESSAGE_BYTES: Final = 7_900
 """A notification of PostgreSQL has less than 8,000 bytes."""
 MAX_WAITING: Final = 10_000
 """Hints that wait for a session. If there are more, they are replaced by MISSED."""
-MISSED: Final = ""
-"""The hint that others were lost."""
 SEPARATOR: Final = "\n"
 
 _NOTIFY = "SELECT pg_notify($1, message) FROM unnest($2::text[]) AS messages (message)"
@@ -40,6 +40,12 @@ class PostgresHints:
         self._tasks: list[asyncio.Task[None]] = []
         self._has_work = asyncio.Event()
         self._listening = asyncio.Event()
+        self._all_sent = asyncio.Event()
+        self._all_sent.set()
+
+    @property
+    def is_listening(self) -> bool:
+        return self._listening.is_set()
 
     def listen(self, receiver: Callable[[str], None]) -> None:
         """Call `receiver` with each hint, and with MISSED whenever hints may have been lost. It must not block."""
@@ -51,6 +57,7 @@ class PostgresHints:
             self._waiting[hint] = None
         if len(self._waiting) > MAX_WAITING:
             self._waiting = {MISSED: None}
+        self._all_sent.clear()
         self._has_work.set()
 
     async def open(self) -> None:
@@ -58,6 +65,12 @@ class PostgresHints:
         self._has_work = asyncio.Event()
         self._listening = asyncio.Event()
         self._tasks = [asyncio.create_task(self._keep(self._send)), asyncio.create_task(self._keep(self._receive))]
+
+    async def flush(self) -> None:
+        """Wait until the hints so far were sent, at most FLUSH_SECONDS."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FLUSH_SECONDS):
+                await self._all_sent.wait()
 
     async def wait_until_listening(self) -> None:
         await self._listening.wait()
@@ -69,6 +82,7 @@ class PostgresHints:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
+        self._listening.clear()
 
     async def _keep(self, work: Callable[[PostgresConnection], Any]) -> None:
         """Do the work with a session, and again with a new one whenever it is lost."""
@@ -98,6 +112,8 @@ class PostgresHints:
             except BaseException:
                 self.send(*waiting)
                 raise
+            if not self._waiting:
+                self._all_sent.set()
 
     async def _receive(self, connection: PostgresConnection) -> None:
         ended = asyncio.get_running_loop().create_future()
