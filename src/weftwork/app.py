@@ -91,7 +91,7 @@ from weftwork.wiring.loop_activity import LoopActivity
 from weftwork.wiring.models import build_models, load_templates
 from weftwork.wiring.node_types import builtin_node_types, check_packages, declarations_by_type, load_python_nodes
 from weftwork.wiring.organisation import build_site
-from weftwork.wiring.store import build_hints, build_store
+from weftwork.wiring.store import build_hints, build_store, report_of
 
 log = logging.getLogger("weftwork")
 
@@ -244,6 +244,7 @@ class Host:
                     self._signer,
                     self._asset_sweep,
                     self.watchdog.report,
+                    store_report=report_of(self._store),
                 )
                 self._admin = AdminServer(self.settings.data_folder / ADMIN_SOCKET, administration)
                 await self._admin.start()

@@ -1,6 +1,7 @@
 """Commands of the operator on a PostgreSQL store that a host is using: `--store`, and notifications of the host."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,25 @@ def test_assets_are_pruned_with_the_blobs_of_the_host(place: PostgresPlace) -> N
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["deleted"] == 0
         assert len(host.call("GET", "/v1/host/weftwork/assets").document["assets"]) == 1
+
+
+def test_doctor_shows_the_server_and_how_the_host_uses_it(place: PostgresPlace, tmp_path: Path) -> None:
+    with place.host("--workflows", flows(tmp_path)) as host:
+        host.log(host.create("echo", inputs={"text": "x"}))
+        done = place.command("doctor", "--json", "--data", host.data, "--url", host.address)
+        assert PASSWORD not in done.stdout + done.stderr
+        found = {each["check"]: each for each in json.loads(done.stdout)["findings"]}
+        assert {found[name]["status"] for name in ("server", "schema", "executor", "store use")} == {"ok"}
+        assert f"process {host.process.pid}" in found["executor"]["message"]
+        writes = re.fullmatch(
+            r"(\d+) writes? in \d+ commits?, 99 % of the last ones within \d+\.\d ms; 0 reconnects, \d+ waits? for a "
+            r"connection",
+            found["store use"]["message"],
+        )
+        assert writes is not None, found["store use"]
+        assert int(writes[1]) > 0
+    stopped = place.command("doctor", "--json", "--data", host.data)
+    assert "store use" not in {each["check"] for each in json.loads(stopped.stdout)["findings"]}
 
 
 def test_a_server_that_cannot_be_reached_is_named(place: PostgresPlace) -> None:

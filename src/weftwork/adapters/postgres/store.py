@@ -1,5 +1,9 @@
 """The store: one schema of a PostgreSQL database that implements every storage port."""
 
+from typing import Any
+
+import msgspec
+
 from weftwork.adapters.postgres.annotations import PostgresAnnotations
 from weftwork.adapters.postgres.assets import PostgresAssets
 from weftwork.adapters.postgres.child_runs import PostgresChildRuns
@@ -19,6 +23,18 @@ from weftwork.adapters.postgres.processes.election import ElectionTimes, Postgre
 from weftwork.adapters.postgres.retention import PostgresRunRetention
 from weftwork.adapters.postgres.run_queries import PostgresRunQueries
 from weftwork.ports.storage.store import Store
+
+
+class StoreUse(msgspec.Struct, frozen=True, rename="camel"):
+    """Counts since the store was opened."""
+
+    commits: int
+    writes: int
+    commit_p99_us: int
+    """99 % of the last RECENT_COMMITS commits took at most so many microseconds."""
+    reconnects: int
+    pool_waits: int
+    """Calls that had to wait for a session."""
 
 
 class PostgresStore(Store):
@@ -72,6 +88,13 @@ class PostgresStore(Store):
         except BaseException:
             await self.close()
             raise
+
+    def report(self) -> dict[str, Any]:
+        """How this process has used the server since it opened the store."""
+        writer = self._writer
+        commits = sorted(writer.recent_commits) or [0.0]
+        p99 = round(commits[int(len(commits) * 0.99)] * 1_000_000)
+        return msgspec.to_builtins(StoreUse(writer.batches, writer.writes, p99, writer.reconnects, self._pool.waits))
 
     async def close(self) -> None:
         """Finish the accepted writes, then end all sessions. The election is released last: until then no other

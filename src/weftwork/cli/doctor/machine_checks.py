@@ -51,6 +51,8 @@ def check_machine(data: str | None) -> Iterator[Finding]:
     is_held = is_host_running(settings.data_folder)
     if settings.store_kind == "postgres":
         yield from check_postgres(settings)
+        if is_held:
+            yield check_store_use(settings.data_folder)
     else:
         yield check_database(settings, is_held)
     if is_held and settings.store_kind != "memory":
@@ -272,6 +274,23 @@ def check_loop(folder: Path) -> Finding:
     if recent := as_list(report.get("recent")):
         message += f"; last: {_describe_stall(as_object(recent[-1]))}"
     return Finding("warn", "event loop", message, "see docs/operate/observability.md, Event loop")
+
+
+def check_store_use(folder: Path) -> Finding:
+    """How the running host has used its PostgreSQL store since its start."""
+    try:
+        report = as_object(send_request(folder / ADMIN_SOCKET, {"operation": "store.report", "arguments": {}}))
+    except OSError as error:
+        return Finding("warn", "store use", f"the host does not respond on its admin socket: {error}")
+    if "commits" not in report:
+        return Finding("ok", "store use", "not checked: the host does not report it")
+    commits, writes, reconnects, waits = (
+        as_number(report.get(name)) for name in ("commits", "writes", "reconnects", "poolWaits")
+    )
+    p99 = as_number(report.get("commitP99Us")) / 1000
+    message = f"{count_of(writes, 'write')} in {count_of(commits, 'commit')}, 99 % of the last ones within {p99:.1f} ms"
+    message += f"; {count_of(reconnects, 'reconnect')}, {count_of(waits, 'wait')} for a connection"
+    return Finding("ok", "store use", message)
 
 
 def _describe_stall(stall: dict[str, Any]) -> str:

@@ -97,6 +97,7 @@ class Administration:
         sweep: AssetSweeper | None = None,
         loop_report: Callable[[], dict[str, Any]] | None = None,
         hints: Hints | None = None,
+        store_report: Callable[[], dict[str, Any]] | None = None,
     ) -> None:
         """`hints` are for administration next to a running host: its operations are then followed by a hint."""
         self._keyring = keyring
@@ -106,6 +107,7 @@ class Administration:
         self._catalog = catalog
         self._signer = signer
         self._hints = hints
+        self._store_report = store_report
         self._operations: dict[str, tuple[Any, Callable[[Any], Awaitable[dict[str, Any]]]]] = {
             "assets.count": (Any, self._count_assets),
             "assets.prune": (Any, self._prune_assets),
@@ -113,6 +115,7 @@ class Administration:
             "keys.list": (Any, self._list_keys),
             "keys.revoke": (RevokeKey, self._revoke_key),
             "loop.report": (Any, self._report_loop),
+            "store.report": (Any, self._report_store),
             "runs.count": (EndedRunsFilter, self._count_runs),
             "runs.prune": (EndedRunsFilter, self._prune_runs),
             "signing.list": (Any, self._list_signing),
@@ -161,6 +164,10 @@ class Administration:
         if self._loop_report is None:
             raise HostFault("No host is running.")
         return self._loop_report()
+
+    async def _report_store(self, _: Any) -> dict[str, Any]:
+        """How the host has used its store; empty if the store does not count this."""
+        return self._store_report() if self._store_report is not None else {}
 
     async def _count_runs(self, arguments: EndedRunsFilter) -> dict[str, Any]:
         return {"runs": await self._retention.count(arguments.completed_before, arguments.tenant)}

@@ -82,6 +82,8 @@ class SessionPool:
         self._size = size
         self._backoff = Backoff()
         self._accepting = False
+        self.waits = 0
+        """Calls that had to wait for a session."""
 
     async def open(self) -> None:
         """Accept calls. Opens one session, so that an address that cannot be used is found now."""
@@ -207,6 +209,8 @@ class SessionPool:
 
     async def _acquire(self) -> None:
         try:
+            if self._free.locked():
+                self.waits += 1
             async with asyncio.timeout(WAIT_SECONDS):
                 await self._free.acquire()
         except TimeoutError:

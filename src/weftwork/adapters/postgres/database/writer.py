@@ -34,6 +34,7 @@ from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import StoreUnavailable
 
 MAX_BATCH: Final = 64
+RECENT_COMMITS: Final = 1_000
 PLANNER: Final = {
     "application_name": "weftwork writer",
     # The statements are planned once, with sizes of tables that may be empty. They find every row by an index for all
@@ -91,6 +92,8 @@ class PostgresWriter:
         self._waiting: deque[Write] = deque()
         self._accepting = False
         self.batches = self.writes = self.reconnects = self.splits = 0
+        self.recent_commits: deque[float] = deque(maxlen=RECENT_COMMITS)
+        """How many seconds each of the last batches took."""
 
     async def open(self) -> None:
         """Connect, and check the server. Raises StoreUnavailable or HostFault."""
@@ -185,6 +188,7 @@ class PostgresWriter:
                     return
                 statement, arguments = await self._prepare(connection, writes)
                 sent = True
+                began = self._loop.time()
                 refused = await statement.fetch(*arguments)
             fault_point("writer.committed")
         except Exception as error:
@@ -206,6 +210,7 @@ class PostgresWriter:
             return
         self.batches += 1
         self.writes += len(writes)
+        self.recent_commits.append(self._loop.time() - began)
         if refused:
             numbers = {row[0] for row in refused}
             await self._refuse(connection, [writes[number - 1] for number in numbers], attempt)
