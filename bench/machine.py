@@ -10,6 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
+from tests.harness.postgres_server import binaries, distribution_version
+
 from bench.child_process import ROOT
 from bench.plan import Plan
 
@@ -23,6 +25,8 @@ PACKAGES: Final = (
     "langgraph",
     "langgraph-checkpoint-sqlite",
     "dbos",
+    "asyncpg",
+    "psycopg",
 )
 _MEMORY_DISKS = ("tmpfs", "ramfs")
 BUSY_LOAD: Final = 0.5
@@ -69,7 +73,16 @@ def versions() -> dict[str, str]:
             found[name] = version(name)
         except PackageNotFoundError:
             continue
+    postgres = distribution_version()
+    if postgres is not None:
+        found["PostgreSQL"] = _postgres_version(binaries()[postgres] / "postgres")
     return found
+
+
+def _postgres_version(program: Path) -> str:
+    """Like 15.12."""
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=30, check=True)
+    return said.stdout.split()[2]
 
 
 def file_system(path: Path, mounts: str) -> str:

@@ -2,12 +2,39 @@
 
 import os
 import time
+from collections.abc import Callable
+
+import msgspec
+
+from bench.plan import Sample
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _CPU_CLOCK = 2
 _PEAK = "5"
 """Written to clear_refs, this resets the kernel's peak value."""
+
+
+ServerCpu = Callable[[], float]
+"""CPU time of a database server so far."""
+
+
+class StageCpu:
+    """Adds to the sample of a stage the CPU time of its subject, and that of the subject's database server."""
+
+    def __init__(self, pid: int, server: ServerCpu | None) -> None:
+        self._pid = pid
+        self._server = server
+        self._before = self._server_before = 0.0
+
+    def begin(self) -> None:
+        self._before = cpu_seconds(self._pid)
+        self._server_before = self._server() if self._server else 0.0
+
+    def end(self, sample: Sample) -> Sample:
+        server = self._server() - self._server_before if self._server else 0.0
+        used = cpu_seconds(self._pid) - self._before
+        return msgspec.structs.replace(sample, cpu_seconds=used, server_cpu_seconds=server)
 
 
 def tree(pid: int) -> list[int]:
@@ -31,6 +58,11 @@ def tree(pid: int) -> list[int]:
 def cpu_seconds(pid: int) -> float:
     """User and system time of the tree so far."""
     return sum(map(_cpu, tree(pid)))
+
+
+def server_cpu_seconds(pid: int) -> float:
+    """The same for a server whose processes come and go: with the time of those that have ended."""
+    return cpu_seconds(pid) + _ended_cpu(pid)
 
 
 def rss_mib(pid: int) -> float:
@@ -67,6 +99,12 @@ def _cpu(pid: int) -> float:
     except OSError:
         return 0.0
     return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def _ended_cpu(pid: int) -> float:
+    """Of the children that have ended, in hundredths of a second."""
+    fields = _stat(pid)
+    return (int(fields[13]) + int(fields[14])) / _TICKS
 
 
 def _resident(pid: int) -> int:

@@ -4,7 +4,9 @@ from typing import Final
 
 import msgspec
 
-SUBJECTS: Final[tuple[str, ...]] = ("weftwork", "bare_memory", "bare_sqlite", "langgraph", "dbos")
+ON_POSTGRES: Final = ("weftwork_postgres", "dbos_postgres")
+"""Subjects that need a PostgreSQL server, which the bench starts."""
+SUBJECTS: Final = ("weftwork", "bare_memory", "bare_sqlite", "langgraph", "dbos", *ON_POSTGRES)
 CLIENTS: Final = {"clients1": 1, "clients16": 16}
 WORKFLOWS: Final = {"one_step": 1, "three_step": 3}
 KEY: Final = "key-of-the-bench"
@@ -122,6 +124,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Slow bodies at the same time."""
     hostile_creates: int = 100
     """Creates with large inputs at the same time."""
+    postgres_rounds: int = 7
+    """How often 64 clients load a host on PostgreSQL, and how often the store is measured alone in each way."""
+    postgres_seconds: float = 2.0
+    """For how long the store is measured, each time."""
 
 
 FULL: Final = Plan()
@@ -183,6 +189,8 @@ QUICK: Final = Plan(
     hostile_seconds=0.1,
     hostile_bodies=5,
     hostile_creates=2,
+    postgres_rounds=1,
+    postgres_seconds=0.2,
 )
 """A smoke test: every part runs, no figure means anything."""
 
@@ -195,3 +203,5 @@ class Sample(msgspec.Struct, frozen=True):
     """Milliseconds from the start of a run until its end is known."""
     cpu_seconds: float = 0.0
     """User and system time of the subject's processes."""
+    server_cpu_seconds: float = 0.0
+    """That of all processes of the database server; 0 for a subject that has none."""

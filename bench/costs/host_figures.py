@@ -16,6 +16,7 @@ from bench.costs.hostile_cost import hostile_costs
 from bench.costs.long_run_cost import event_cost
 from bench.costs.lookback_cost import lookback_costs
 from bench.costs.model_call_cost import gate_turn_costs, stream_costs
+from bench.costs.postgres_cost import postgres_costs
 from bench.costs.provider_cost import provider_costs
 from bench.costs.python_cost import loop_delays
 from bench.costs.python_cost import python_node_costs as python_nodes
@@ -124,4 +125,5 @@ PARTS: Final[dict[str, Callable[[Plan, Path, Progress], dict[str, float]]]] = {
     "forks": fork_costs,
     "tenants": tenant_costs,
     "hostile": hostile_costs,
+    "postgres": postgres_costs,
 }

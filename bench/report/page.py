@@ -1,9 +1,11 @@
-"""The measured part of docs/performance.md, written by a full run between two marks."""
+"""The measured parts of docs/performance.md and docs/performance-postgres.md, written between two marks."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from bench.plan import ON_POSTGRES, SUBJECTS
 from bench.report.statistics import STAGE_HEAD, markdown_table, stage_rows
-from bench.report.targets import TARGET_HEAD, target_rows
+from bench.report.targets import POSTGRES_TARGETS, TARGET_HEAD, TARGETS, Target, target_rows
 
 BEGIN: Final = "<!-- measured: begin -->\n"
 END: Final = "<!-- measured: end -->\n"
@@ -126,42 +128,107 @@ OWN: Final = {
     "images_log_mb": ("Event payloads of a run that emits 1,000 such images, as stored", "MB"),
     "images_events_mb": ("Events of the same run, as served", "MB"),
 }
+POSTGRES: Final = {
+    "pg_64_per_s": ("Runs of one step per second on PostgreSQL, 64 clients", ""),
+    "pg_64_p50_ms": ("Time of one of these runs, median", "ms"),
+    "pg_64_p99_ms": ("Time of one of these runs, p99", "ms"),
+    "pg_64_cpu_ms": ("CPU time of the host per such run", "ms"),
+    "pg_64_server_cpu_ms": ("CPU time of the PostgreSQL server per such run", "ms"),
+    "pg_run_bytes": ("Size of such a run in the database, with indexes", "bytes"),
+    "pg_run_wal_bytes": ("Write-ahead log of PostgreSQL per such run", "bytes"),
+    "pg_connections": ("Connections of that host to PostgreSQL", ""),
+    "pg_store_16_per_s": ("Runs per second that the PostgreSQL store alone creates, 16 clients, one process", ""),
+    "pg_store_16_cpu_ms": ("CPU time of the process per such run", "ms"),
+    "pg_store_16_server_cpu_ms": ("CPU time of the server per such run", "ms"),
+    "pg_store_16_four_per_s": ("The same rate with 16 clients in four processes", ""),
+    "pg_store_16_ratio": ("Four processes compared with one, 16 clients in all", "×"),
+    "pg_store_64_per_s": ("Runs per second that the PostgreSQL store alone creates, 64 clients, one process", ""),
+    "pg_store_64_cpu_ms": ("CPU time of the process per run with 64 clients", "ms"),
+    "pg_store_64_server_cpu_ms": ("CPU time of the server per run with 64 clients", "ms"),
+    "pg_store_64_four_per_s": ("The same rate with 64 clients in four processes", ""),
+    "pg_store_64_ratio": ("Four processes compared with one, 64 clients in all", "×"),
+}
+ALL_OWN: Final = {**OWN, **POSTGRES}
+MANY: Final = 1000
+"""Figures from here on are shown without decimals."""
 
 
-def own_rows(document: dict[str, Any]) -> list[list[str]]:
+def own_rows(document: dict[str, Any], titles: Mapping[str, tuple[str, str]] = ALL_OWN) -> list[list[str]]:
     """Our host's own figures."""
     ours = document.get("weftwork", {})
-    return [[title, f"{ours[name]:.2f} {unit}"] for name, (title, unit) in OWN.items() if name in ours]
+    return [[title, f"{_shown(ours[name])} {unit}".rstrip()] for name, (title, unit) in titles.items() if name in ours]
+
+
+def _shown(value: float) -> str:
+    return f"{value:.2f}" if value < MANY else f"{value:,.0f}"
+
+
+def has_host(document: dict[str, Any]) -> bool:
+    """Whether everything for docs/performance.md was measured."""
+    return document.keys() >= set(SUBJECTS) - set(ON_POSTGRES) and document["weftwork"].keys() >= {"idle_mib"}
+
+
+def has_postgres(document: dict[str, Any]) -> bool:
+    """Whether everything for docs/performance-postgres.md was measured."""
+    return document.keys() >= {"weftwork", *ON_POSTGRES} and document["weftwork"].keys() >= POSTGRES.keys()
 
 
 def block(document: dict[str, Any]) -> str:
-    """The machine, the targets and all figures."""
-    meta = document["meta"]
-    with_versions = ", ".join(f"{name} {number}" for name, number in meta["versions"].items())
-    differ = meta["spread"].values()
-    machine = (
-        f"Measured on {meta['date']} at commit `{meta['commit']}`: {meta['cores']} cores of {meta['cpu']}, "
-        f"{meta['system']}, Python {meta['python']}. Medians of {meta['rounds']} rounds; "
-        f"for each subject, the fastest round had {min(differ)} to {max(differ)} times the rate of the slowest."
-    )
+    """The machine, the targets and all figures, without those on PostgreSQL."""
+    names = [name for name in SUBJECTS if name not in ON_POSTGRES]
+    rows = [row[:-1] for row in stage_rows(document, names)]
     return "\n".join(
         [
-            f"{machine}\n",
-            f"Versions: {with_versions}.\n",
+            *_preface(document, names),
             "### Targets\n",
-            markdown_table(TARGET_HEAD, [[*row, _LOUD.get(met, met)] for *row, met in target_rows(document)]),
+            markdown_table(TARGET_HEAD, _judged(document, TARGETS)),
             "### All stages\n",
-            markdown_table(STAGE_HEAD, stage_rows(document)),
+            markdown_table(STAGE_HEAD[:-1], rows),
             "### The host alone\n",
-            markdown_table(OWN_HEAD, own_rows(document)),
+            markdown_table(OWN_HEAD, own_rows(document, OWN)),
         ]
     )
 
 
-def filled(text: str, document: dict[str, Any]) -> str:
+def postgres_block(document: dict[str, Any]) -> str:
+    """The machine, and the targets and figures on PostgreSQL."""
+    ours = document["weftwork"]
+    names = ("pg_64_p50_ms", "pg_64_p99_ms", "pg_64_cpu_ms", "pg_64_server_cpu_ms")
+    many = [f"{ours['pg_64_per_s']:,.0f}", *(f"{ours[name]:.2f}" for name in names)]
+    compared = ["weftwork", *ON_POSTGRES]
+    rows = [*stage_rows(document, compared), ["weftwork_postgres", "64", "1", *many]]
+    return "\n".join(
+        [
+            *_preface(document, compared),
+            markdown_table(TARGET_HEAD, _judged(document, POSTGRES_TARGETS)),
+            markdown_table(STAGE_HEAD, rows),
+            markdown_table(OWN_HEAD, own_rows(document, POSTGRES)),
+        ]
+    )
+
+
+def _preface(document: dict[str, Any], names: Sequence[str]) -> list[str]:
+    """Two paragraphs on the machine and the versions."""
+    meta = document["meta"]
+    with_versions = ", ".join(f"{name} {number}" for name, number in meta["versions"].items())
+    differ = [factor for name, factor in meta["spread"].items() if name in names]
+    machine = (
+        f"Measured on {meta['date']} at commit `{meta['commit']}`: {meta['cores']} cores of {meta['cpu']}, "
+        f"{meta['system']}, Python {meta['python']}, load average {meta['load']} at the start and {meta['load_after']} "
+        f"at the end. Medians of {meta['rounds']} rounds; for each subject, the fastest round had {min(differ)} to "
+        f"{max(differ)} times the rate of the slowest."
+    )
+    return [f"{machine}\n", f"Versions: {with_versions}.\n"]
+
+
+def _judged(document: dict[str, Any], targets: Sequence[Target]) -> list[list[str]]:
+    return [[*row, _LOUD.get(met, met)] for *row, met in target_rows(document, targets)]
+
+
+def filled(text: str, measured: str) -> str:
     """The page with a new measured part. Raises ValueError if a marker is missing."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise ValueError("the page has no place for what was measured")
-    return f"{before}{BEGIN}{block(document)}{END}{after}"
+    return f"{before}{BEGIN}{measured}{END}{after}"

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any, Final
 
-from bench.plan import CLIENTS, WORKFLOWS, Sample
+from bench.plan import CLIENTS, SUBJECTS, WORKFLOWS, Sample
 
 Figures = dict[str, float]
 Stages = dict[str, dict[str, list[Figures]]]
 """By number of clients and workflow, the figures of every round."""
 MAX_STEADY_SPREAD: Final = 1.5
 """A spread from which medians of rounds say little."""
-FIGURES: Final = ("runs_per_s", "p50_ms", "p99_ms", "cpu_ms_per_run")
+FIGURES: Final = ("runs_per_s", "p50_ms", "p99_ms", "cpu_ms_per_run", "server_cpu_ms_per_run")
 
 
 def percentile(values: Iterable[float], share: float) -> float:
@@ -21,13 +21,14 @@ def percentile(values: Iterable[float], share: float) -> float:
 
 
 def figures(sample: Sample) -> Figures:
-    """One stage in four numbers."""
+    """One stage in five numbers."""
     count = len(sample.latencies)
     return {
         "runs_per_s": count / sample.seconds,
         "p50_ms": percentile(sample.latencies, 0.50),
         "p99_ms": percentile(sample.latencies, 0.99),
         "cpu_ms_per_run": sample.cpu_seconds * 1000 / count,
+        "server_cpu_ms_per_run": sample.server_cpu_seconds * 1000 / count,
     }
 
 
@@ -62,13 +63,13 @@ def _rounded(value: Any) -> Any:
     return round(value, 3 if value < 100 else 1)
 
 
-def stage_rows(document: dict[str, Any]) -> list[list[str]]:
-    """A row for every stage of every subject that was compared."""
+def stage_rows(document: dict[str, Any], names: Sequence[str] = SUBJECTS) -> list[list[str]]:
+    """A row for every stage of each of these subjects that was compared."""
     rows: list[list[str]] = []
     for clients, number in CLIENTS.items():
         for workflow, steps in WORKFLOWS.items():
             for name, subject in subjects(document).items():
-                if clients not in subject:
+                if clients not in subject or name not in names:
                     continue
                 one = subject[clients][workflow]
                 shown = [f"{one['runs_per_s']:,.0f}", *(f"{one[figure]:.2f}" for figure in FIGURES[1:])]
@@ -80,7 +81,7 @@ def subjects(document: dict[str, Any]) -> dict[str, Any]:
     return {name: subject for name, subject in document.items() if name != "meta"}
 
 
-STAGE_HEAD: Final = ["subject", "clients", "steps", "runs/s", "p50 ms", "p99 ms", "CPU ms/run"]
+STAGE_HEAD: Final = ["subject", "clients", "steps", "runs/s", "p50 ms", "p99 ms", "CPU ms/run", "server CPU ms/run"]
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,6 +1,6 @@
 """What the figures should be, and whether they are."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 Document = dict[str, Any]
@@ -36,6 +36,20 @@ def _host_figure(name: str) -> Callable[[Document], float]:
 
 def _ratio(figure: str, other: str) -> Callable[[Document], float]:
     return lambda document: _stage(document, "weftwork", figure) / _stage(document, other, figure)
+
+
+def _on_postgres(figure: str, other: str) -> Callable[[Document], float]:
+    """Of our host on PostgreSQL, compared with another subject."""
+    return lambda document: _stage(document, "weftwork_postgres", figure) / _stage(document, other, figure)
+
+
+def _cpu_on_postgres(document: Document) -> float:
+    """CPU time of the subject and the server, compared with DBOS."""
+    ours, theirs = (
+        sum(_stage(document, name, figure) for figure in ("cpu_ms_per_run", "server_cpu_ms_per_run"))
+        for name in ("weftwork_postgres", "dbos_postgres")
+    )
+    return ours / theirs
 
 
 def _growth(document: Document) -> float:
@@ -215,13 +229,53 @@ TARGETS: Final = (
 )
 """Targets that name no number of clients are measured with 16 clients and one step."""
 
+POSTGRES_TARGETS: Final = (
+    Target(
+        "CPU time of the host per run on PostgreSQL compared with SQLite",
+        "×",
+        _on_postgres("cpu_ms_per_run", "weftwork"),
+        None,
+        1.25,
+    ),
+    Target(
+        "CPU time of the PostgreSQL server per run",
+        "ms",
+        lambda d: _stage(d, "weftwork_postgres", "server_cpu_ms_per_run"),
+        None,
+        0.15,
+    ),
+    Target(
+        "Rate on PostgreSQL compared with DBOS on the same server",
+        "×",
+        _on_postgres("runs_per_s", "dbos_postgres"),
+        5.0,
+        None,
+    ),
+    Target(
+        "CPU time per run on PostgreSQL, with that of the server, compared with DBOS on the same server",
+        "×",
+        _cpu_on_postgres,
+        None,
+        0.125,
+    ),
+    Target(
+        "Runs per second of the PostgreSQL store with 64 clients in four processes compared with one process",
+        "×",
+        _host_figure("pg_store_64_ratio"),
+        0.8,
+        None,
+    ),
+)
+
+ALL_TARGETS: Final = (*TARGETS, *POSTGRES_TARGETS)
+
 TARGET_HEAD: Final = ["target", "required", "measured", "met"]
 
 
-def target_results(document: Document) -> list[dict[str, Any]]:
+def target_results(document: Document, targets: Sequence[Target] = ALL_TARGETS) -> list[dict[str, Any]]:
     """Each target with its value and verdict; both are None when a subject it needs was left out."""
     found: list[dict[str, Any]] = []
-    for target in TARGETS:
+    for target in targets:
         try:
             value = round(target.value(document), 3)
         except KeyError:
@@ -236,7 +290,7 @@ def _rounded(value: float) -> str:
     return f"{value:.3f}" if value < 10 else f"{value:.1f}"
 
 
-def target_rows(document: Document) -> list[list[str]]:
+def target_rows(document: Document, targets: Sequence[Target] = ALL_TARGETS) -> list[list[str]]:
     verdicts = {True: "yes", False: "no", None: "not measured"}
     return [
         [
@@ -245,5 +299,5 @@ def target_rows(document: Document) -> list[list[str]]:
             "-" if row["value"] is None else f"{_rounded(row['value'])} {target.unit}".rstrip(),
             verdicts[row["met"]],
         ]
-        for target, row in zip(TARGETS, target_results(document), strict=True)
+        for target, row in zip(targets, target_results(document, targets), strict=True)
     ]

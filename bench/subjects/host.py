@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from tests.harness.postgres_server import PostgresServer
 
 from bench.child_process import ROOT, ChildProcess, free_port
 from bench.load.runs import drive
-from bench.meter import cpu_seconds
+from bench.meter import ServerCpu, StageCpu, cpu_seconds, server_cpu_seconds
 from bench.plan import KEY, TEST_KEY, BenchError, Sample
 
 READY: Final = "/.well-known/openwop"
@@ -27,8 +28,15 @@ class Host:
     """A process that answers the run operations of OpenWOP over HTTP."""
 
     def __init__(
-        self, name: str, module: str, arguments: Sequence[str | Path], folder: Path, wrapper: Sequence[str] = ()
+        self,
+        name: str,
+        module: str,
+        arguments: Sequence[str | Path],
+        folder: Path,
+        wrapper: Sequence[str] = (),
+        server: ServerCpu | None = None,
     ) -> None:
+        """`server` is that of the store."""
         folder.mkdir(parents=True, exist_ok=True)
         self.name = name
         self.port = free_port()
@@ -36,6 +44,7 @@ class Host:
         self.child = ChildProcess(name, module, [*arguments, "--port", str(self.port)], folder, wrapper)
         self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=READY_SECONDS)
         self._used = 0.0
+        self._cpu = StageCpu(self.pid, server)
 
     def __enter__(self) -> "Host":
         return self
@@ -68,12 +77,12 @@ class Host:
         return self.drive(NAMES[steps], clients, runs, seconds)
 
     def drive(self, workflow: str, clients: int, runs: int, seconds: float = 600.0) -> Sample:
-        before = cpu_seconds(self.pid)
+        self._cpu.begin()
         try:
             sample = drive(self.port, workflow, clients, runs, seconds)
         except BenchError as error:
             raise self.child.failure(f"failed ({error})") from None
-        return msgspec.structs.replace(sample, cpu_seconds=cpu_seconds(self.pid) - before)
+        return self._cpu.end(sample)
 
     def complete(self, workflow: str, runs: int, inputs: dict[str, Any] | None = None) -> float:
         """CPU seconds of runs from the first create to the last end.
@@ -121,12 +130,15 @@ def weftwork(
     module: str = MODULE,
     wrapper: Sequence[str] = (),
     keys: Sequence[str] = (),
+    server: PostgresServer | None = None,
 ) -> Host:
     """Our host as it is shipped, on a store of its own, perhaps with a module of nodes in Python and with more keys.
 
-    Another `module` must end in the same command; see Child for `wrapper`.
+    Another `module` must end in the same command; see Child for `wrapper`. With `server`, the store is on that
+    PostgreSQL server.
     """
-    arguments: list[str | Path] = ["serve", "--store", "sqlite", "--data", folder / "data"]
+    store = ["--store", "sqlite"] if server is None else ["--store", server.url(), "--migrate"]
+    arguments: list[str | Path] = ["serve", *store, "--data", folder / "data"]
     for key in (KEY, TEST_KEY):
         arguments += ["--api-key", f"{key}=bench"]
     for key in keys:
@@ -137,7 +149,9 @@ def weftwork(
         arguments += ["--nodes", nodes]
     if model_script is not None:
         arguments += ["--model-script", model_script]
-    return Host("weftwork", module, arguments, folder, wrapper)
+    if server is None:
+        return Host("weftwork", module, arguments, folder, wrapper)
+    return Host("weftwork_postgres", module, arguments, folder, wrapper, lambda: server_cpu_seconds(server.pid))
 
 
 def bare_files(folder: Path, file: Path) -> Host:

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from bench.child_process import ChildProcess
-from bench.meter import cpu_seconds
+from bench.meter import ServerCpu, StageCpu
 from bench.plan import Sample
 
 START_SECONDS: Final = 120.0
@@ -41,10 +41,15 @@ class OrderDealer:
 class PeerLibrary:
     """The bench's side: a child that takes orders."""
 
-    def __init__(self, name: str, module: str, folder: Path) -> None:
+    def __init__(
+        self, name: str, module: str, folder: Path, store: str | None = None, server: ServerCpu | None = None
+    ) -> None:
+        """`store` is what the library writes to, a file in the folder if it is not named. `server` is that of the
+        store."""
         folder.mkdir(parents=True, exist_ok=True)
         self.name = name
-        self.child = ChildProcess(name, module, [folder / "peer.db"], folder)
+        self.child = ChildProcess(name, module, [store or folder / "peer.db"], folder)
+        self._cpu = StageCpu(self.child.pid, server)
 
     def __enter__(self) -> "PeerLibrary":
         return self
@@ -63,10 +68,9 @@ class PeerLibrary:
 
     def run(self, steps: int, clients: int, runs: int, seconds: float) -> Sample:
         """One stage."""
-        before = cpu_seconds(self.pid)
+        self._cpu.begin()
         self.child.send(Order(steps, clients, runs, seconds))
-        sample = msgspec.convert(self.child.receive(seconds + STALL_SECONDS), Sample)
-        return msgspec.structs.replace(sample, cpu_seconds=cpu_seconds(self.pid) - before)
+        return self._cpu.end(msgspec.convert(self.child.receive(seconds + STALL_SECONDS), Sample))
 
 
 def serve(work: Callable[[Order], list[float]]) -> None:

@@ -1,4 +1,4 @@
-"""DBOS with its system database in SQLite: every step is durable before the next begins."""
+"""DBOS with its system database in SQLite or PostgreSQL: every step is durable before the next begins."""
 
 import sqlite3
 import sys
@@ -39,7 +39,14 @@ def carry_out(order: Order) -> list[float]:
 
 
 def main() -> None:
-    file = sys.argv[1]
+    store = sys.argv[1]
+    url = store if "://" in store else _sqlite(store)
+    DBOS(config={"name": "bench", "system_database_url": url, "log_level": "WARNING"})
+    DBOS.launch()
+    serve(carry_out)
+
+
+def _sqlite(file: str) -> str:
     # DBOS leaves the journal mode as it finds it. WAL is kept in the file, and makes it faster.
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
@@ -48,9 +55,7 @@ def main() -> None:
         connection.execute("SELECT count(*) FROM sqlite_master")
         if connection.execute("PRAGMA synchronous").fetchone() != FULL:
             raise SystemExit("the SQLite of this Python does not begin with synchronous=FULL")
-    DBOS(config={"name": "bench", "system_database_url": f"sqlite:///{file}", "log_level": "WARNING"})
-    DBOS.launch()
-    serve(carry_out)
+    return f"sqlite:///{file}"
 
 
 if __name__ == "__main__":

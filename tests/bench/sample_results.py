@@ -120,6 +120,24 @@ HOST_FIGURES = {
     "image_cpu_ms": 2.0,
     "images_log_mb": 1.1,
     "images_events_mb": 1.6,
+    "pg_64_per_s": 1500.0,
+    "pg_64_p50_ms": 40.0,
+    "pg_64_p99_ms": 90.0,
+    "pg_64_cpu_ms": 0.4,
+    "pg_64_server_cpu_ms": 0.08,
+    "pg_run_bytes": 2300.0,
+    "pg_run_wal_bytes": 2500.0,
+    "pg_connections": 6.0,
+    "pg_store_16_per_s": 3500.0,
+    "pg_store_16_cpu_ms": 0.04,
+    "pg_store_16_server_cpu_ms": 0.06,
+    "pg_store_16_four_per_s": 2100.0,
+    "pg_store_16_ratio": 0.6,
+    "pg_store_64_per_s": 6000.0,
+    "pg_store_64_cpu_ms": 0.03,
+    "pg_store_64_server_cpu_ms": 0.05,
+    "pg_store_64_four_per_s": 5400.0,
+    "pg_store_64_ratio": 0.9,
 }
 META: dict[str, Any] = {
     "python": "3.11.9",
@@ -129,19 +147,37 @@ META: dict[str, Any] = {
     "date": "2031-02-03",
     "commit": "abc1234",
     "rounds": 3,
+    "load": 0.1,
+    "load_after": 1.2,
     "spread": {"weftwork": 1.1, "dbos": 1.3},
     "versions": {"weftwork": "0.1.0", "dbos": "3.0"},
 }
-RATES = {"weftwork": 1600.0, "bare_memory": 4000.0, "bare_sqlite": 1800.0, "langgraph": 200.0, "dbos": 150.0}
+RATES = {
+    "weftwork": 1600.0,
+    "bare_memory": 4000.0,
+    "bare_sqlite": 1800.0,
+    "langgraph": 200.0,
+    "dbos": 150.0,
+    "weftwork_postgres": 1500.0,
+    "dbos_postgres": 160.0,
+}
+CPU = {"dbos_postgres": 4.0}
+SERVER_CPU = {"weftwork_postgres": 0.08, "dbos_postgres": 1.2}
 
 
-def rounds_of(rate: float, cpu: float = 0.4) -> Stages:
+def rounds_of(rate: float, cpu: float = 0.4, server_cpu: float = 0.0) -> Stages:
     """Three rounds whose middle has this rate; the rounds before and after it are out of the ordinary."""
     shares = (0.1, 1.0, 1.5)
     return {
         clients: {
             workflow: [
-                {"runs_per_s": rate * share, "p50_ms": 1.0, "p99_ms": 10.0 * share, "cpu_ms_per_run": cpu * share}
+                {
+                    "runs_per_s": rate * share,
+                    "p50_ms": 1.0,
+                    "p99_ms": 10.0 * share,
+                    "cpu_ms_per_run": cpu * share,
+                    "server_cpu_ms_per_run": server_cpu * share,
+                }
                 for share in shares
             ]
             for workflow in WORKFLOWS
@@ -152,5 +188,5 @@ def rounds_of(rate: float, cpu: float = 0.4) -> Stages:
 
 def sample_results(*names: str, **own: float) -> dict[str, Any]:
     """Results of some subjects, or of all; our own figures can be set."""
-    rounds = {name: rounds_of(RATES[name]) for name in names or SUBJECTS}
+    rounds = {name: rounds_of(RATES[name], CPU.get(name, 0.4), SERVER_CPU.get(name, 0.0)) for name in names or SUBJECTS}
     return results(rounds, {**HOST_FIGURES, **own} if "weftwork" in rounds else {}, META)

@@ -5,11 +5,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from bench.cli import main
+from bench.cli import PAGE, POSTGRES_PAGE, main
 from bench.machine import cpu_model, file_system
-from bench.plan import CLIENTS, SUBJECTS, WORKFLOWS, Sample
+from bench.plan import CLIENTS, ON_POSTGRES, SUBJECTS, WORKFLOWS, Sample
 from bench.report.chart import chart
-from bench.report.page import BEGIN, END, filled, own_rows
+from bench.report.page import BEGIN, END, block, filled, has_host, has_postgres, own_rows, postgres_block
 from bench.report.statistics import (
     FIGURES,
     STAGE_HEAD,
@@ -21,7 +21,7 @@ from bench.report.statistics import (
     stage_rows,
     text_table,
 )
-from bench.report.targets import TARGETS, target_results, target_rows
+from bench.report.targets import ALL_TARGETS, target_results, target_rows
 
 from tests.bench.sample_results import HOST_FIGURES, META, RATES, rounds_of, sample_results
 from tests.harness.cases import each_case
@@ -29,9 +29,15 @@ from tests.harness.cases import each_case
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def test_a_sample_becomes_four_figures() -> None:
-    sample = Sample(2.0, [float(number) for number in range(200, 0, -1)], 0.5)
-    assert figures(sample) == {"runs_per_s": 100.0, "p50_ms": 101.0, "p99_ms": 199.0, "cpu_ms_per_run": 2.5}
+def test_a_sample_becomes_five_figures() -> None:
+    sample = Sample(2.0, [float(number) for number in range(200, 0, -1)], 0.5, 0.1)
+    assert figures(sample) == {
+        "runs_per_s": 100.0,
+        "p50_ms": 101.0,
+        "p99_ms": 199.0,
+        "cpu_ms_per_run": 2.5,
+        "server_cpu_ms_per_run": 0.5,
+    }
     assert percentile([3.0], 0.99) == 3.0
 
 
@@ -61,7 +67,7 @@ def test_the_spread_of_the_rounds_is_seen() -> None:
 
 def test_targets_that_are_met() -> None:
     rows = target_results(sample_results())
-    assert [row["met"] for row in rows] == [True] * len(TARGETS)
+    assert [row["met"] for row in rows] == [True] * len(ALL_TARGETS)
     assert {row["target"]: row["value"] for row in rows}["Rate compared with LangGraph"] == 8.0
     assert {row["target"]: row["value"] for row in rows}["Memory growth over 10,000 runs"] == 15.0
 
@@ -143,6 +149,10 @@ def test_targets_that_are_met() -> None:
         {"images_events_mb": 2.1},
         "Log size of a run that emits 1,000 images of 200 KiB, maximum of stored and served",
     ),
+    (
+        {"pg_store_64_ratio": 0.79},
+        "Runs per second of the PostgreSQL store with 64 clients in four processes compared with one process",
+    ),
 )
 def test_a_target_that_is_missed_is_seen(own: dict[str, float], title: str) -> None:
     assert [row["target"] for row in target_results(sample_results(**own)) if not row["met"]] == [title]
@@ -155,6 +165,20 @@ def test_a_target_that_is_missed_is_seen(own: dict[str, float], title: str) -> N
     ("langgraph", "runs_per_s", 230.0, "Rate compared with LangGraph"),
     ("dbos", "runs_per_s", 201.0, "Rate compared with DBOS"),
     ("bare_memory", "p99_ms", 2.4, "p99 latency compared with the bare in-memory server"),
+    (
+        "weftwork_postgres",
+        "cpu_ms_per_run",
+        0.51,
+        "CPU time of the host per run on PostgreSQL compared with SQLite",
+    ),
+    ("weftwork_postgres", "server_cpu_ms_per_run", 0.16, "CPU time of the PostgreSQL server per run"),
+    ("dbos_postgres", "runs_per_s", 301.0, "Rate on PostgreSQL compared with DBOS on the same server"),
+    (
+        "dbos_postgres",
+        "cpu_ms_per_run",
+        2.5,
+        "CPU time per run on PostgreSQL, with that of the server, compared with DBOS on the same server",
+    ),
 )
 def test_a_comparison_that_is_lost_is_seen(subject: str, figure: str, value: float, title: str) -> None:
     document = sample_results()
@@ -207,8 +231,9 @@ def test_the_chart_is_well_formed_and_says_what_it_shows() -> None:
     said = " ".join(part.text or "" for part in named.values() if part is not None)
     assert "weftwork 1,600" in said
     assert "DBOS 150" in said
+    assert "DBOS (PostgreSQL) 5.20" in said
     bars = [bar for bar in tree.iter(f"{SVG}rect") if bar.get("class") in ("own", "bar")]
-    assert [bar.get("class") for bar in bars].count("own") == 2
+    assert [bar.get("class") for bar in bars].count("own") == 4
     lengths = [float(bar.get("width", "0")) for bar in bars]
     assert len(bars) == 2 * len(SUBJECTS)
     assert lengths[1] == max(lengths[:5])
@@ -217,8 +242,10 @@ def test_the_chart_is_well_formed_and_says_what_it_shows() -> None:
 
 def test_the_page_is_filled_between_its_marks() -> None:
     text = f"# Page\n\n{BEGIN}old\n{END}\nafter\n"
-    once = filled(text, sample_results(cpu_flat=2.0))
+    measured = block(sample_results(cpu_flat=2.0))
+    once = filled(text, measured)
     assert once.startswith(f"# Page\n\n{BEGIN}Measured on 2031-02-03 at commit `abc1234`: 2 cores of Some CPU")
+    assert "load average 0.1 at the start and 1.2 at the end" in once
     assert "1.1 to 1.3 times the rate of the slowest." in once
     assert once.endswith(f"{END}\nafter\n")
     assert "old" not in once
@@ -226,14 +253,37 @@ def test_the_page_is_filled_between_its_marks() -> None:
     assert "| Registering 1,000 nodes, slowest graph shape | ≤ 1000 ms | 200.0 ms | yes |" in once
     assert "| CPU time per node in layers of 10, 1,000 in total | 26.00 µs |" in once
     assert "| Peak memory of that map, above idle | 18.00 MiB |" in once
-    assert filled(once, sample_results(cpu_flat=2.0)) == once
+    assert "ostgre" not in once
+    assert filled(once, measured) == once
     with pytest.raises(ValueError, match="no place"):
-        filled("# Page\n", sample_results())
+        filled("# Page\n", measured)
 
 
-def test_the_page_of_the_repository_has_its_marks() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "performance.md").read_text("utf-8")
-    assert page.index(BEGIN) < page.index(END)
+def test_the_page_on_postgres_has_its_figures() -> None:
+    measured = postgres_block(sample_results("weftwork", *ON_POSTGRES))
+    assert "| CPU time of the PostgreSQL server per run | ≤ 0.15 ms | 0.080 ms | yes |" in measured
+    assert "| dbos_postgres | 16 | 1 | 160 | 1.00 | 10.00 | 4.00 | 1.20 |" in measured
+    assert "| weftwork_postgres | 64 | 1 | 1,500 | 40.00 | 90.00 | 0.40 | 0.08 |" in measured
+    assert "| Size of such a run in the database, with indexes | 2,300 bytes |" in measured
+    assert "inbox" not in measured
+
+
+def test_a_page_is_written_if_all_its_figures_were_measured() -> None:
+    for names, expected in (
+        (SUBJECTS, (True, True)),
+        ([name for name in SUBJECTS if name not in ON_POSTGRES], (True, False)),
+        (["weftwork", *ON_POSTGRES], (False, True)),
+        (["weftwork", "weftwork_postgres"], (False, False)),
+    ):
+        document = sample_results(*names)
+        assert (has_host(document), has_postgres(document)) == expected
+    assert not has_host({**sample_results(), "weftwork": {}})
+
+
+def test_the_pages_of_the_repository_have_their_marks() -> None:
+    for path in (PAGE, POSTGRES_PAGE):
+        page = path.read_text("utf-8")
+        assert page.index(BEGIN) < page.index(END)
 
 
 def test_the_machine_is_read_from_the_system() -> None:
@@ -251,6 +301,8 @@ def test_the_machine_is_read_from_the_system() -> None:
         ["--only", "weftwork,nobody"],
         ["--figures", "map,nothing"],
         ["--figures", "map", "--only", "weftwork"],
+        ["--postgres", "--only", "weftwork"],
+        ["--postgres", "--figures", "map"],
         ["--rounds", "0"],
         ["--runs", "many"],
     ],
