@@ -13,6 +13,7 @@ CROWDED = {"src": 16, "tests": 25, "bench": 25}
 
 LARGE_WITH_REASON: dict[str, str] = {
     "src/weftwork/adapters/python/context.py": "all calls that an author can make, each documented where it is typed",
+    "src/weftwork/app.py": "the composition root, which names every part of a host once",
     "tests/house/linear_text/pattern_table.py": "one table, with an entry for each pattern of the source",
     "tests/house/linear_text/scanner_table.py": "one table, with an entry for each scanner of the source",
 }

@@ -45,7 +45,7 @@ async def test_a_schema_that_was_not_migrated_is_refused() -> None:
     address = new_address()
     error = await catch(PostgresStore(address.url, address.schema).open())
     assert isinstance(error, HostFault)
-    assert "migrate the store first" in str(error)
+    assert "run `weftwork store migrate`" in str(error)
     async with opened(PostgresStore(address.url, address.schema, may_migrate=True)):
         pass
     async with opened(PostgresStore(address.url, address.schema)):

@@ -402,7 +402,7 @@ def test_with_a_key_the_host_is_asked_as_any_client_would(tmp_path: Path) -> Non
         assert json.loads(said("show", "mine", "--version", "1", "--json", *named))["version"] == "1"
         assert "There is no such workflow" in said("show", "gone", *named, code=7)
         # Only the operator can name a tenant.
-        assert "--url and --key cannot be combined with --data and --tenant" in said(
+        assert "--url and --key cannot be combined with --data, --store and --tenant" in said(
             "ls", *named, "--tenant", "acme", code=2
         )
         assert "no store in" in said("ls", "--data", str(tmp_path / "none"), code=1)

@@ -18,9 +18,8 @@ from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.engine.api.lineage import forks as forks_module
 from weftwork.engine.api.lineage import retries as retries_module
 from weftwork.engine.api.lineage.forks import Forks
-from weftwork.engine.host.executor import Executor
-from weftwork.engine.host.unconfirmed_creates import CONFIRM_INTERVAL_MS
-from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.engine.host.load_retries import LoadRetries
+from weftwork.ports.storage.event_log import STORE_RETRY_MS, StoreUnavailable
 from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.replay.fork_request import ForkOutcome
@@ -231,14 +230,14 @@ class FailingLog(WrappedLog):
 
 @pytest.mark.rule("fork-01")
 @pytest.mark.parametrize("mode", ["branch", "replay"])
-@fails_without(Executor, "_on_fork", lambda self, run, loading: None)
+@fails_without(LoadRetries, "add", lambda self, run: None)
 async def test_a_fork_is_executed_when_the_store_is_back(mode: str) -> None:
     chain = workflow([node("a"), node("b")], [edge("a", "b")])
     engine, source = await EngineHarness(wrap=FailingLog).with_ended_run(chain)
     key = await fork(engine, source, 2, mode)
     await settle()
     engine.log.is_down = False
-    await engine.advance(CONFIRM_INTERVAL_MS)
+    await engine.advance(STORE_RETRY_MS)
     await settle()
     assert await engine.status(key) == "completed"
 

@@ -354,6 +354,8 @@ async def test_a_run_that_is_looked_at_and_then_asked_is_read_once_and_unloaded_
     key = await first.start(ASKS)
     await first.crash()
     bench = first.successor(wrap=ReadsCountingLog)
+    # A run that the executor still has to take is read a second time afterwards.
+    assert await bench.store.ownership.take(key, bench.runtime.fence.epoch)
     async with bench.executor.loaded(key) as stored:
         assert present(stored).projection.status == "waiting-input"
         for _ in range(2):

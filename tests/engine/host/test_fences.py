@@ -158,10 +158,10 @@ class OutageAtTake(WrappedLog):
         self.taken = True
         return await self._log.take(*arguments)
 
-    async def read_run(self, *arguments: Any) -> Any:
+    async def read_whole(self, *arguments: Any) -> Any:
         if self.taken and self.away:
             raise StoreUnavailable("away")
-        return await self._log.read_run(*arguments)
+        return await self._log.read_whole(*arguments)
 
 
 @fails_without(LoadRetries, "add", lambda self, run: None)
@@ -187,14 +187,14 @@ async def test_a_run_that_cannot_be_loaded_stays_taken_and_is_tried_again(monkey
     bench, key = await EngineHarness().with_gated_run(GATES)
     await bench.crash()
     broken = True
-    load = run_loader.load_state
+    fold = run_loader.fold_whole
 
-    async def load_state(*arguments: Any, **named: Any) -> Any:
+    async def fold_whole(*arguments: Any, **named: Any) -> Any:
         if broken:
             raise ValueError("damaged")
-        return await load(*arguments, **named)
+        return await fold(*arguments, **named)
 
-    monkeypatch.setattr(run_loader, "load_state", load_state)
+    monkeypatch.setattr(run_loader, "fold_whole", fold_whole)
     after = await bench.take_over()
     assert after.executor.recovery.progress.skipped == 1
     epoch = after.runtime.fence.epoch

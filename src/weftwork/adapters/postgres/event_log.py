@@ -10,7 +10,7 @@ from weftwork.adapters.postgres.array_statements import Append, NewRun, append_s
 from weftwork.adapters.postgres.database.address import StoreAddress
 from weftwork.adapters.postgres.database.connection import UNIQUE_VIOLATION, PostgresConnection
 from weftwork.adapters.postgres.database.pool import SessionPool
-from weftwork.adapters.postgres.database.port import PostgresPort, reads_once
+from weftwork.adapters.postgres.database.port import PostgresPort, reads, reads_once
 from weftwork.adapters.postgres.database.writer import PostgresWriter, Write
 from weftwork.adapters.postgres.idempotency import find_recorded
 from weftwork.adapters.postgres.runs import (
@@ -18,6 +18,7 @@ from weftwork.adapters.postgres.runs import (
     find_partition_bytes,
     find_projection,
     find_run,
+    find_whole,
     read_events,
     read_hidden,
 )
@@ -146,6 +147,7 @@ class PostgresEventLog(PostgresPort):
     read_run = reads_once(find_run)
     projection = reads_once(find_projection)
     outline = reads_once(find_outline)
+    read_whole = reads(find_whole)
     partition_bytes = reads_once(find_partition_bytes)
     hidden_values = reads_once(read_hidden)
 

@@ -9,12 +9,15 @@ from typing import Final
 import msgspec
 
 from weftwork.adapters.postgres.array_statements import NewRun
+from weftwork.adapters.postgres.database.address import StoreAddress
 from weftwork.adapters.postgres.database.connection import PostgresConnection
+from weftwork.adapters.postgres.database.pool import SessionPool
 from weftwork.adapters.postgres.database.port import PostgresPort, reads
 from weftwork.adapters.postgres.idempotency import claim
 from weftwork.adapters.postgres.runs import find_by_number, run_number
-from weftwork.adapters.postgres.transactions import CREATED, insert_run
-from weftwork.ports.storage.event_log import RunCreated
+from weftwork.adapters.postgres.transactions import CREATED, claim_scope, insert_run
+from weftwork.ports.fault_points import fault_point
+from weftwork.ports.storage.event_log import RunCreated, ScopeTaken
 from weftwork.ports.storage.forks import SourceMissing
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.run.batch import Batch, IdempotencyRecord, check_first_fork_batch
@@ -70,11 +73,13 @@ _FORKS_PAGE = """
 _encode_header = msgspec.json.Encoder().encode
 
 
-async def _create(connection: PostgresConnection, run: NewRun) -> RunCreated:
-    """Forks.create of a checked batch. Raises Refused with SlotTaken, SourceMissing, or HostFault."""
+async def _create(connection: PostgresConnection, address: StoreAddress, run: NewRun, exclusive: bool) -> RunCreated:
+    """Forks.create of a checked batch. Raises Refused with SlotTaken or ScopeTaken, SourceMissing, or HostFault."""
     await claim(connection, run.record)
     header, fork = run.header, run.header.fork
     assert fork is not None, "check_first_fork_batch refuses a header without a fork"
+    if exclusive:
+        await claim_scope(connection, address, header)
     source = await connection.fetchrow(_LOCK_SOURCE, header.partition, fork.run_id)
     if source is None or source[1] < fork.from_seq - 1:
         raise SourceMissing("the source of the fork does not exist, or has not as many events")
@@ -82,6 +87,7 @@ async def _create(connection: PostgresConnection, run: NewRun) -> RunCreated:
     await connection.execute(_COPY_EVENTS, source[0], run_no, header.run_id, fork.from_seq)
     await connection.execute(_COPY_HIDDEN, source[0], run_no, fork.from_seq)
     await connection.execute(_COPY_REFERENCES, source[0], run_no)
+    fault_point("fork.copied")
     return CREATED
 
 
@@ -97,11 +103,20 @@ async def _forks_of(connection: PostgresConnection, run: RunKey, after: RunKey |
 class PostgresForks(PostgresPort):
     """Implements ports.storage.forks.Forks."""
 
+    def __init__(self, pool: SessionPool, address: StoreAddress) -> None:
+        super().__init__(pool)
+        self._address = address
+
     async def create(
-        self, header: RunHeader, first: Batch, record: IdempotencyRecord | None = None, fence: int = 0
-    ) -> RunCreated | SlotTaken:
+        self,
+        header: RunHeader,
+        first: Batch,
+        record: IdempotencyRecord | None = None,
+        exclusive: bool = False,
+        fence: int = 0,
+    ) -> RunCreated | SlotTaken | ScopeTaken:
         check_first_fork_batch(header, record, first)
         run = NewRun(header, _encode_header(header), (), record, first, fence)
-        return await self._pool.transact(lambda connection: _create(connection, run))
+        return await self._pool.transact(lambda connection: _create(connection, self._address, run, exclusive))
 
     forks_of = reads(_forks_of)

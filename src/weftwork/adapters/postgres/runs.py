@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.adapters.postgres.database.connection import PostgresConnection
-from weftwork.ports.storage.event_log import BEFORE_HEADER, RunOutline
+from weftwork.ports.storage.event_log import BEFORE_HEADER, RunOutline, WholeRun
 from weftwork.protocol.run.batch import MAX_SEQUENCE, HiddenValue
 from weftwork.protocol.run.events import DOCUMENT_OVERHEAD, Event
 from weftwork.protocol.run.header import RunHeader, RunKey
@@ -74,6 +74,8 @@ _FIND_OUTLINE = f"""
       CASE WHEN r.completed_at IS NULL THEN r.fence ELSE 0 END, {_LISTED}
     FROM runs r JOIN run_headers h USING (run_no) WHERE r.run_id = $2 AND r.partition || '' = $1
 """
+# The sizes are added up for a run with few events only.
+_FIND_SHORT = f"{_FIND_OUTLINE} AND r.last_sequence < $3 AND {NOT_ENDED}"
 _PARTITION_BYTES = f"""
     SELECT coalesce(sum(octet_length(h.header) + {_LOG_BYTES}), 0)::bigint
     FROM runs r JOIN run_headers h USING (run_no) WHERE r.partition = $1
@@ -115,6 +117,23 @@ async def find_outline(connection: PostgresConnection, run: RunKey) -> RunOutlin
         return None
     header, log_bytes, row_bytes, fence, *projection = row
     return RunOutline(_HEADERS.decode(header), build_projection(*projection), log_bytes, row_bytes, fence)
+
+
+async def find_whole(connection: PostgresConnection, run: RunKey, most: int) -> WholeRun | None:
+    row = await connection.fetchrow(
+        _FIND_SHORT, run.partition, run.run_id, min(most // DOCUMENT_OVERHEAD, MAX_SEQUENCE + 1)
+    )
+    if row is None:
+        return None
+    header, log_bytes, row_bytes, fence, *projection = row
+    if log_bytes + row_bytes > most:
+        return None
+    outline = RunOutline(_HEADERS.decode(header), build_projection(*projection), log_bytes, row_bytes, fence)
+    stored = await find_run(connection, run)
+    if stored is None:
+        return None
+    hidden = await read_hidden(connection, run)
+    return WholeRun(outline, stored, hidden, await read_events(connection, run, -1, MAX_SEQUENCE))
 
 
 async def find_partition_bytes(connection: PostgresConnection, partition: str) -> int:

@@ -62,7 +62,7 @@ class PostgresStore(Store):
         self.election = PostgresElection(pool, address, election_times)
         self.queries = PostgresRunQueries(pool)
         self.child_runs = PostgresChildRuns(pool)
-        self.forks = PostgresForks(pool)
+        self.forks = PostgresForks(pool, address)
         self.records = PostgresIdempotencyRecords(pool)
         self.retention = PostgresRunRetention(pool)
         self.definitions = PostgresDefinitions(pool, address)

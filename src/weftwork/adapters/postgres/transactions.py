@@ -42,18 +42,23 @@ async def create_run(connection: PostgresConnection, address: StoreAddress, run:
     await claim(connection, run.record)
     header = run.header
     if exclusive:
-        # Two exclusive creates of one scope wait for each other here; the second one then sees the run of the first.
-        key = address.lock_key("scope", header.partition, header.scope_id is None, header.scope_id)
-        await connection.execute(_LOCK_SCOPE, key)
-        live = await connection.fetchval(_LIVE_IN_SCOPE, header.partition, header.scope_id)
-        if live is not None:
-            raise Refused(ScopeTaken(live))
+        await claim_scope(connection, address, header)
     parent_no = 0
     if header.parent is not None:
         # The header of a run that is created on its own may name a parent, and that parent may have been deleted.
         parent_no = await connection.fetchval(_LOCK_PARENT, header.partition, header.parent.run_id) or 0
     await insert_run(connection, run._replace(record=None), parent_no)
     return CREATED
+
+
+async def claim_scope(connection: PostgresConnection, address: StoreAddress, header: RunHeader) -> None:
+    """Raise Refused with ScopeTaken if a run in the scope of a new one has not ended."""
+    # Two exclusive creates of one scope wait for each other here; the second one then sees the run of the first.
+    key = address.lock_key("scope", header.partition, header.scope_id is None, header.scope_id)
+    await connection.execute(_LOCK_SCOPE, key)
+    live = await connection.fetchval(_LIVE_IN_SCOPE, header.partition, header.scope_id)
+    if live is not None:
+        raise Refused(ScopeTaken(live))
 
 
 async def insert_run(connection: PostgresConnection, run: NewRun, parent_no: int = 0) -> int:

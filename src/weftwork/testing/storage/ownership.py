@@ -210,7 +210,7 @@ async def new_runs_have_the_fence_of_their_executor(store: Store) -> None:
         create = ChildCreate(header(child, parent=Parent("run-a", "node-1", child, "dispatch", "run-a")))
         await store.log.append(given.key, expected, batch(given.key, expected, child_creates=(create,)), fence)
     fork = fork_header(given.key, 1, "fork")
-    await store.forks.create(fork, fork_batch(given.key, 1), None, 3)
+    await store.forks.create(fork, fork_batch(given.key, 1), fence=3)
     unowned = fork_header(given.key, 1, "unowned")
     await store.forks.create(unowned, fork_batch(given.key, 1, "unowned"))
     await make_run(store, "new")

@@ -188,6 +188,8 @@ REPEATABLE: Final[tuple[type[Exception], ...]] = (
     asyncpg.ForeignKeyViolationError,
 )
 """The transaction was rolled back because of another one, and can be repeated as it is."""
+REFUSED_ROW: Final = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError)
+"""The server does not accept the values of a row."""
 UNIQUE_VIOLATION: Final[type[Exception]] = asyncpg.UniqueViolationError
 DIVISION_BY_ZERO: Final[type[Exception]] = asyncpg.DivisionByZeroError
 """A statement that must not be committed ends itself with this error."""

@@ -9,11 +9,16 @@ import time
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any, Final
 
-import asyncpg  # pyright: ignore[reportMissingTypeStubs]
 import msgspec
 
 from weftwork.adapters.postgres.database.address import StoreAddress
-from weftwork.adapters.postgres.database.connection import PostgresConnection, connect, disconnect, translate
+from weftwork.adapters.postgres.database.connection import (
+    REFUSED_ROW,
+    PostgresConnection,
+    connect,
+    disconnect,
+    translate,
+)
 from weftwork.adapters.postgres.database.migrations import load_migrations, migrate
 from weftwork.adapters.postgres.database.pool import SessionPool
 from weftwork.adapters.postgres.processes.election import PostgresElection
@@ -135,7 +140,7 @@ class PostgresCopyTarget:
                 )
         except BaseException as error:
             self._state = before
-            if isinstance(error, (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError)):
+            if isinstance(error, REFUSED_ROW):
                 raise UncopiedTable(f"table {table.name}: {self._address.mask(str(error))}") from None
             if isinstance(error, Exception) and not isinstance(error, (UncopiedTable, StoreUnavailable, HostFault)):
                 raise translate(error, False) from error
