@@ -9,7 +9,10 @@ import pytest
 
 from tests.adapters.postgres.proxy import Proxy, proxied
 from tests.adapters.postgres.stores import WAIT_SECONDS, main_server, open_store, session, writer_of
+from tests.harness.cases import fails_without
 from tests.harness.postgres_server import PostgresServer, distribution_version, new_schema
+from weftwork.adapters.postgres.database.address import StoreAddress
+from weftwork.adapters.postgres.database.lost_sessions import LostSessions
 from weftwork.adapters.postgres.store import PostgresStore
 from weftwork.ports.storage.event_log import OutcomeUnknown, RunCreated, StoreUnavailable
 from weftwork.protocol.errors import HostFault
@@ -46,6 +49,44 @@ async def test_a_lost_answer_leaves_the_outcome_unknown() -> None:
         assert [each.event_id for each in await store.log.read(run, -1, 10)] == ["event-0", "event-1"]
         assert await store.log.append(run, 1, batch(run, 1)) is None
         assert writer_of(store).reconnects == 1
+
+
+@fails_without(LostSessions, "end", lambda self, connection: asyncio.sleep(0))
+async def test_what_is_not_there_after_a_lost_answer_does_not_happen_later() -> None:
+    """The server is still busy with the write when the connection is lost, and could finish it after the caller has
+    read that it is not there."""
+    async with behind_proxy() as (store, proxy), session(main_address(store)) as other:
+        run = await make_run(store, status="running")
+        await store.log.append(run, 0, batch(run, 0))
+        await other.execute("BEGIN")
+        await other.execute("SELECT FROM runs FOR UPDATE")
+        writing = asyncio.create_task(catch(store.log.append(run, 1, batch(run, 1))))
+        async with asyncio.timeout(WAIT_SECONDS):
+            while not await other.fetchval(WAITING):
+                await asyncio.sleep(0.02)
+        proxy.cut()
+        assert isinstance(await writing, OutcomeUnknown)
+        assert len(await store.log.read(run, -1, 10)) == 2
+        await other.execute("COMMIT")
+        async with asyncio.timeout(WAIT_SECONDS):
+            while await other.fetchval(BUSY):
+                await asyncio.sleep(0.02)
+        assert len(await store.log.read(run, -1, 10)) == 2, "a write happened after it was read back"
+
+
+WAITING = """
+    SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'weftwork writer'
+      AND pid IN (SELECT pid FROM pg_locks WHERE NOT granted) AND query LIKE '%UPDATE runs%')
+"""
+BUSY = """
+    SELECT EXISTS (SELECT FROM pg_stat_activity WHERE state = 'active' AND application_name = 'weftwork writer'
+      AND query LIKE '%UPDATE runs%')
+"""
+
+
+def main_address(store: PostgresStore) -> StoreAddress:
+    """The address of a store without the proxy."""
+    return StoreAddress(main_server().socket_url(), store.address.schema)
 
 
 async def test_a_statement_that_could_not_be_prepared_has_not_happened() -> None:

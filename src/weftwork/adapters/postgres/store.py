@@ -9,6 +9,7 @@ from weftwork.adapters.postgres.assets import PostgresAssets
 from weftwork.adapters.postgres.child_runs import PostgresChildRuns
 from weftwork.adapters.postgres.database.address import DEFAULT_SCHEMA, StoreAddress
 from weftwork.adapters.postgres.database.connection import logger
+from weftwork.adapters.postgres.database.lost_sessions import LostSessions
 from weftwork.adapters.postgres.database.migrations import check_version, load_migrations, migrate, schema_version
 from weftwork.adapters.postgres.database.pool import SESSIONS, SessionPool
 from weftwork.adapters.postgres.database.writer import PostgresWriter
@@ -55,8 +56,9 @@ class PostgresStore(Store):
     ) -> None:
         self.address = address = StoreAddress(url, schema)
         self._may_migrate = may_migrate
-        self._pool = pool = SessionPool(address, sessions)
-        self._writer = writer = PostgresWriter(address)
+        lost = LostSessions()
+        self._pool = pool = SessionPool(address, lost, sessions)
+        self._writer = writer = PostgresWriter(address, lost)
         self.log = PostgresEventLog(pool, writer, address)
         self.ownership = PostgresRunOwnership(pool)
         self.election = PostgresElection(pool, address, election_times)

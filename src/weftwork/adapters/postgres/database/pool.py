@@ -26,6 +26,7 @@ from weftwork.adapters.postgres.database.connection import (
     has_failed,
     translate,
 )
+from weftwork.adapters.postgres.database.lost_sessions import LostSessions
 from weftwork.ports.storage.event_log import FenceLost, SequenceConflict, StoreUnavailable
 from weftwork.ports.storage.forks import SourceMissing
 from weftwork.ports.storage.retention import StillLive
@@ -77,8 +78,9 @@ Job = Callable[[PostgresConnection], Awaitable[T]]
 class SessionPool:
     """At most `size` sessions, opened when they are needed."""
 
-    def __init__(self, address: StoreAddress, size: int = SESSIONS) -> None:
+    def __init__(self, address: StoreAddress, lost: LostSessions, size: int = SESSIONS) -> None:
         self._address = address
+        self._lost = lost
         self._size = size
         self._backoff = Backoff()
         self._accepting = False
@@ -117,6 +119,8 @@ class SessionPool:
         connection: PostgresConnection | None = None
         try:
             connection = await self._connected()
+            if self._lost:
+                await self._guard(connection, self._lost.end(connection))
             yield connection
         finally:
             if connection is not None:
@@ -128,18 +132,28 @@ class SessionPool:
 
     async def read(self, query: str, *arguments: Any) -> list[Row]:
         """The rows of one statement that changes nothing."""
-        async with self.session() as connection:
-            return await self._guard(connection, connection.fetch(query, *arguments))
+        return await self._read(lambda connection: connection.fetch(query, *arguments))
 
     async def single(self, job: Job[T]) -> T:
         """The result of a job with a single statement that changes nothing."""
-        async with self.session() as connection:
-            return await self._guard(connection, job(connection))
+        return await self._read(job)
 
     async def snapshot(self, job: Job[T]) -> T:
         """The result of statements that all see the same commits."""
+        return await self._read(lambda connection: _in_snapshot(connection, job))
+
+    async def _read(self, job: Job[T]) -> T:
+        """Repeated once on another session, if the server has ended the session meanwhile: that is noticed only when it
+        is used, and after a restart of the server every session of the pool has ended."""
         async with self.session() as connection:
-            return await self._guard(connection, _in_snapshot(connection, job))
+            try:
+                return await self._guard(connection, job(connection))
+            except StoreUnavailable as error:
+                # Without a cause, the server has not answered in time.
+                if error.__cause__ is None or not connection.is_closed():
+                    raise
+        async with self.session() as connection:
+            return await self._guard(connection, job(connection))
 
     async def transact(self, job: Job[T]) -> T:
         """The result of a job in a transaction that is committed, or of its Refused."""
@@ -181,6 +195,8 @@ class SessionPool:
                         raise translate(error, False) from error
                 except Exception as error:
                     failed = has_failed(connection, error)
+                    if committing and not failed:
+                        self._lost.add(connection)
                     await self._roll_back(connection)
                     if isinstance(error, _PORT_ERRORS):
                         raise

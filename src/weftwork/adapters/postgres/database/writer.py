@@ -29,6 +29,7 @@ from weftwork.adapters.postgres.database.connection import (
     is_outage,
     translate,
 )
+from weftwork.adapters.postgres.database.lost_sessions import LostSessions
 from weftwork.adapters.postgres.database.pool import ATTEMPTS, Backoff
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -84,8 +85,9 @@ def lock_order(write: Write) -> tuple[str, str]:
 class PostgresWriter:
     """Runs writes in the order of submission."""
 
-    def __init__(self, address: StoreAddress) -> None:
+    def __init__(self, address: StoreAddress, lost: LostSessions) -> None:
         self._address = address
+        self._lost = lost
         self._backoff = Backoff()
         self._connection: PostgresConnection | None = None
         self._statements: dict[str, Statement] = {}
@@ -183,6 +185,8 @@ class PostgresWriter:
             fault_point("writer.begin")
             async with asyncio.timeout(STATEMENT_SECONDS):
                 connection = await self._connected()
+                if self._lost:
+                    await self._lost.end(connection)
                 if writes[0].kind is _PING:
                     _settle(writes, await check_writable(connection))
                     return
@@ -195,6 +199,8 @@ class PostgresWriter:
             if connection is None:
                 _settle(writes, translate(error, False))
             elif not has_failed(connection, error, sent):
+                if sent:
+                    self._lost.add(connection)
                 self._drop(connection)
                 _settle(writes, translate(error, sent))
             elif len(writes) > 1 and not is_outage(error):

@@ -19,6 +19,7 @@ from weftwork.adapters.postgres.database.connection import (
     disconnect,
     translate,
 )
+from weftwork.adapters.postgres.database.lost_sessions import LostSessions
 from weftwork.adapters.postgres.database.migrations import load_migrations, migrate
 from weftwork.adapters.postgres.database.pool import SessionPool
 from weftwork.adapters.postgres.processes.election import PostgresElection
@@ -88,7 +89,7 @@ class PostgresCopyTarget:
 
     def __init__(self, address: StoreAddress) -> None:
         self._address = address
-        self._pool = SessionPool(address, 1)
+        self._pool = SessionPool(address, LostSessions(), 1)
         self._election = PostgresElection(self._pool, address)
         self._connection: Any = None
         self._state = CopyState("")
