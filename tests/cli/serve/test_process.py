@@ -263,9 +263,9 @@ async def test_nothing_that_can_go_away_is_left_out_of_garbage_collection(monkey
     order: list[str] = []
     honest = App.open
 
-    async def opened(host: App, register: Any, resume: bool) -> None:
+    async def opened(host: App, register: Any, resume: bool, take_over: bool) -> None:
         order.append("open")
-        await honest(host, register, resume)
+        await honest(host, register, resume, take_over)
 
     async def served(*given: Any) -> None:
         given[1].close()

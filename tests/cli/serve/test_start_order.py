@@ -73,8 +73,10 @@ async def _instructions_before_listening(data: Path) -> tuple[int, int]:
 _open = Host.open
 
 
-async def _open_and_resume(host: Host, register: Callable[[Host], Awaitable[None]], resume: bool) -> None:
-    await _open(host, register, resume)
+async def _open_and_resume(
+    host: Host, register: Callable[[Host], Awaitable[None]], resume: bool, take_over: bool
+) -> None:
+    await _open(host, register, resume, take_over)
     await host.resume_runs()
 
 
