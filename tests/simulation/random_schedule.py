@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections import Counter
+from collections.abc import Awaitable
 from typing import Any, Self
 
 import msgspec
@@ -28,6 +29,8 @@ from weftwork.protocol.run.projection import StoredRun
 
 COMPARED_FIELDS = [name for name in ALL_FIELDS if name != "pending_calls"]
 Weights = dict[str, float]
+READ_BACK_MS = 100
+"""The first delay of `read_back`."""
 
 
 class RandomSchedule:
@@ -35,6 +38,8 @@ class RandomSchedule:
 
     fault_rates: Weights
     """How often a call of the store has which fault."""
+    reads_back = False
+    """Whether the store says that it does not know what it has done, in place of saying that it did nothing."""
     checks_appends = False
     """Whether each live run is compared with the fold of its log at every append."""
 
@@ -70,7 +75,8 @@ class RandomSchedule:
     def _next_fault(self) -> str | None:
         if not self.faults_enabled:
             return None
-        return next((fault for fault, often in self.fault_rates.items() if self.rng.random() < often), None)
+        fault = next((fault for fault, often in self.fault_rates.items() if self.rng.random() < often), None)
+        return "unknown" if fault == "lost" and self.reads_back else fault
 
     def _delay_turns(self) -> int:
         return self.rng.randrange(self.max_delay_turns + 1) if self.max_delay_turns else 0
@@ -87,7 +93,7 @@ class RandomSchedule:
         request = {"workflowId": documents[-1]["id"], "inputs": inputs or {}, "configurable": configurable}
         for _ in range(50):
             try:
-                await self.engine.service.create_run(CALLER, request)
+                await self._in_time(self.engine.service.create_run(CALLER, request))
             except StoreUnavailable:
                 self.action_counts["lost"] += 1
             roots = [each.header.key for each in await self.runs() if each.header.parent is None]
@@ -95,6 +101,17 @@ class RandomSchedule:
                 self.key = roots[0]
                 return self
         raise AssertionError("no run was ever made")
+
+    async def _in_time(self, call: Awaitable[Any]) -> None:
+        """Wait for a call which may wait for the clock."""
+        task = asyncio.ensure_future(call)
+        while not task.done():
+            await run_ready_tasks()
+            if self.reads_back and not task.done():
+                self.engine.clock.advance(READ_BACK_MS)
+            elif not self.reads_back:
+                break
+        await task
 
     async def _register(self) -> None:
         """As a host does at its start, before runs go on."""

@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from weftwork.ports.storage.event_log import SequenceConflict, StoreUnavailable
+from weftwork.ports.storage.event_log import OutcomeUnknown, SequenceConflict, StoreUnavailable
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.header import RunKey
 
 Fault = str | None
-"""`down`: nothing is done. `lost`: it is done, and the caller is not told. `conflict`: an append came too late."""
+"""`down`: nothing is done. `lost`: it is done, and the caller is told that nothing was. `unknown`: it is done, and the
+caller is told that this is not known. `conflict`: an append came too late."""
 
 
 @dataclass
@@ -77,6 +78,8 @@ class SimulatedLog:
             self._record(name, arguments, fate)
             if fate == "lost":
                 raise StoreUnavailable("no answer")
+            if fate == "unknown":
+                raise OutcomeUnknown("no answer")
             await self._delay()
             return result
         finally:
@@ -87,7 +90,7 @@ class SimulatedLog:
             self.history.creation = arguments
         if name in ("create", "append"):
             self.history.batches += [each for each in arguments if isinstance(each, Batch)]
-            self.history.lost += name == "append" and fate == "lost"
+            self.history.lost += name == "append" and fate in ("lost", "unknown")
 
     async def _delay(self) -> None:
         for _ in range(self.delay()):

@@ -87,12 +87,16 @@ def test_a_crash_between_the_items_of_a_map_changes_nothing(seed: int) -> None:
     check_crashes(document, expected, seed)
 
 
-async def troubled(document: dict[str, Any], seed: int, crashes: bool, pauses: bool, failures: bool) -> None:
+async def troubled(
+    document: dict[str, Any], seed: int, crashes: bool, pauses: bool, failures: bool, reads_back: bool = False
+) -> None:
     dice = random.Random(seed)
     expected = walked(document)
     gated = await RunDriver(random_instant_types(dice), dice.choice([1, 2, 16])).start(document, dice.random() < 0.5)
     if failures:
-        gated.fails = lambda: next((fate for fate, often in FATES.items() if dice.random() < often), None)
+        lost = "unknown" if reads_back else "lost"
+        fates = {lost if fate == "lost" else fate: often for fate, often in FATES.items()}
+        gated.fails = lambda: next((fate for fate, often in fates.items() if dice.random() < often), None)
     state = await run_with_faults(gated, dice, crashes, pauses)
     assert outcome(state) == outcome(expected.state)
     check_log(await gated.engine.events(gated.key))
@@ -107,7 +111,7 @@ async def test_crashes_pauses_and_a_bad_store_change_nothing(
     seed: int, crashes: bool, pauses: bool, failures: bool
 ) -> None:
     document = random_workflow(random.Random(seed), 8, ASKING)
-    await troubled(document, seed, crashes, pauses, failures)
+    await troubled(document, seed, crashes, pauses, failures, reads_back=seed % 2 == 0)
 
 
 def lose_answers(document: dict[str, Any]) -> None:

@@ -36,6 +36,7 @@ UNSTAGED = {
     "weftwork.engine",
     "weftwork.engine.fence",
     "weftwork.engine.node_events",
+    "weftwork.engine.read_back",
     "weftwork.engine.runtime",
     "weftwork.engine.signer",
 }

@@ -6,8 +6,10 @@ from typing import Final
 
 import msgspec
 
+from weftwork.engine.read_back import read_back
 from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
+from weftwork.ports.storage.event_log import OutcomeUnknown
 from weftwork.ports.storage.signing_keys import SigningKey, SigningKeys
 from weftwork.protocol.errors import ClientFault
 
@@ -113,6 +115,9 @@ class Signer:
         self._writes += 1
         try:
             await self._keys.put(row)
+        except OutcomeUnknown:
+            if row not in await read_back(self._clock, self._keys.all):
+                raise
         finally:
             self._writes += 1
         self._rows[row.kid] = row

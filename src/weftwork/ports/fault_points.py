@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.ports.storage.event_log import OutcomeUnknown, StoreUnavailable
 
 
 class FaultPoint(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ POINTS: Final[Mapping[str, FaultPoint]] = {
     "purge.piece": FaultPoint("A batch of rows of a deleted run is removed. More rows remain.", StoreUnavailable),
     "append.begin": FaultPoint("A run has decided on new events. They are not stored yet.", StoreUnavailable),
     "append.durable": FaultPoint(
-        "New events are stored. The run and its readers have not received them yet.", StoreUnavailable
+        "New events are stored. The run and its readers have not received them yet.", OutcomeUnknown
     ),
     "append.published": FaultPoint(
         "Readers have received new events. The nodes that these events start are not running yet."

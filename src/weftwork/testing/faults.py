@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from weftwork.ports.storage.event_log import EventLog, RunCreated, ScopeTaken, StoreUnavailable
+from weftwork.ports.storage.event_log import EventLog, OutcomeUnknown, RunCreated, ScopeTaken, StoreUnavailable
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.run.batch import Batch, HiddenValue, IdempotencyRecord
 from weftwork.protocol.run.events import EFFECT_RECORDED, Event
@@ -56,7 +56,7 @@ class Crash(Fault, frozen=True, kw_only=True, repr_omit_defaults=True):
 
 
 class LostAnswer(Fault, frozen=True, kw_only=True, repr_omit_defaults=True):
-    """The commit is written, but the host receives StoreUnavailable."""
+    """The commit is written, but the host receives OutcomeUnknown, and has to read it back."""
 
 
 class Outage(Fault, frozen=True, kw_only=True, repr_omit_defaults=True):
@@ -171,4 +171,5 @@ class FaultyLog(ProcessPort):
             return await self._require_alive()
         if isinstance(fault, LostAnswer):
             await write()
+            raise OutcomeUnknown("injected by the test")
         raise StoreUnavailable("injected by the test")

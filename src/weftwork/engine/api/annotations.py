@@ -6,6 +6,7 @@ values from the log, and masks copies of them and credentials before an annotati
 
 import asyncio
 from collections import OrderedDict
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -14,6 +15,7 @@ from weftwork.engine.api.idempotency import IdempotencyClaim, idempotent
 from weftwork.engine.api.keyring import Principal, require_run
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
+from weftwork.engine.read_back import known_outcome
 from weftwork.engine.run.append import make_redactor
 from weftwork.engine.run.loop_share import LoopShare
 from weftwork.engine.run.replay import RunTooLarge, load_state
@@ -78,7 +80,11 @@ class Annotations:
             outcome = _AnnotationRecord(new.annotation_id)
             assets = tuple(sorted(referenced_assets(new.document, principal.partition)))
             record, most = claim.make_record(outcome), annotations.MAX_ANNOTATIONS
-            verdict = await self._store.add(principal.run(run_id), new, most, record, assets)
+            verdict = await known_outcome(
+                self._runtime.clock,
+                self._store.add(principal.run(run_id), new, most, record, assets),
+                partial(self._find_added, principal.run(run_id), new),
+            )
             if isinstance(verdict, SlotTaken):
                 return verdict
             require_run(verdict != "absent")
@@ -92,6 +98,9 @@ class Annotations:
         if added is None or outcome_record.replayed:
             added = require_run(await self._store.find(principal.run(run_id), outcome_record.annotation_id))
         return AnnotationResult(added.document, outcome_record.replayed)
+
+    async def _find_added(self, run: RunKey, new: port.Annotation) -> port.AddResult | None:
+        return "added" if await self._store.find(run, new.annotation_id) is not None else None
 
     async def _make(self, principal: Principal, run_id: str, document: Any, now: int) -> port.Annotation:
         """The annotation to store: validated against its run, with copies of hidden values masked."""

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from weftwork.engine.api.keyring import Principal
+from weftwork.engine.read_back import save_record
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.clock import Clock
 from weftwork.ports.storage.idempotency import IdempotencyRecords, SlotTaken
@@ -21,7 +22,7 @@ T = TypeVar("T", bound=ReplayableOutcome)
 class IdempotencyClaim:
     """idem-01 (OpenWOP idempotency): created for every mutation. Without a key it records nothing."""
 
-    __slots__ = ("_fingerprint", "_partition", "_records", "_slot", "now")
+    __slots__ = ("_clock", "_fingerprint", "_partition", "_records", "_slot", "now")
 
     def __init__(
         self,
@@ -33,6 +34,7 @@ class IdempotencyClaim:
         body: Any,
     ) -> None:
         self._records = records
+        self._clock = clock
         self._partition = principal.partition
         self.now = clock.now()
         self._slot: str | None = None
@@ -63,7 +65,7 @@ class IdempotencyClaim:
         """Record an outcome without any other write. Returns the outcome on record, which is that of another request if
         it was first."""
         record = self.make_record(outcome)
-        taken = await self._records.save_record(record) if record is not None else None
+        taken = await save_record(self._records, self._clock, record) if record is not None else None
         return self.replay(taken.record, type(outcome)) if taken is not None else outcome
 
     def _build_record(self, slot: str, outcome: Any) -> IdempotencyRecord:

@@ -11,10 +11,12 @@ from typing import Literal, TypeVar
 
 import msgspec
 
+from weftwork.engine.read_back import read_back
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.ids import Ids
 from weftwork.ports.storage.api_keys import ApiKeyRow, ApiKeys
+from weftwork.ports.storage.event_log import OutcomeUnknown
 from weftwork.protocol.errors import NO_SUCH_RUN, ClientFault, invalid
 from weftwork.protocol.ids import TEST_KEY_PREFIX, Mode, is_tenant, mode_of_key, partition
 from weftwork.protocol.models.answers import mask_answers
@@ -170,6 +172,9 @@ class Keyring:
         self._writes += 1
         try:
             await self._keys.put(row)
+        except OutcomeUnknown:
+            if row not in await read_back(self._clock, self._keys.all):
+                raise
         finally:
             self._writes += 1
 

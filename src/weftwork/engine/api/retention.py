@@ -2,12 +2,14 @@
 
 import asyncio
 import logging
+from functools import partial
 from typing import Final, Protocol
 
 import msgspec
 
 from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.engine.api.keyring import Principal, require_run
+from weftwork.engine.read_back import known_outcome
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
@@ -146,10 +148,15 @@ class Retention(msgspec.Struct, eq=False):
         # delete, it ends streams that were opened in between.
         if self._live_runs is not None and not self._live_runs.forget(run):
             raise StillLive("the run is still in memory")
-        deleted = await self._runs.delete(run, self._clock.now(), record)
+        deleted = await known_outcome(
+            self._clock, self._runs.delete(run, self._clock.now(), record), partial(self._find_deleted, run)
+        )
         if self._live_runs is not None:
             self._live_runs.forget(run)
         return deleted
+
+    async def _find_deleted(self, run: RunKey) -> bool | None:
+        return True if await self._log.projection(run) is None else None
 
     async def _delete_if_ended(self, run: RunKey) -> bool:
         try:

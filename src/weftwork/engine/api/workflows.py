@@ -10,6 +10,7 @@ import msgspec
 from weftwork.engine.api.idempotency import IdempotencyClaim, idempotent
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.host.catalog import WorkflowCatalog
+from weftwork.engine.read_back import known_outcome
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.definitions import (
     ListedWorkflow,
@@ -86,7 +87,11 @@ class Workflows(msgspec.Struct, eq=False):
         new = _registration(principal.tenant, plan.workflow, claim.now)
         outcome = _outcome(new, created=True)
         most = self._runtime.limits.max_workflows_per_tenant
-        answer = await self._catalog.register_for_tenant(new, plan, most, claim.make_record(outcome))
+        answer = await known_outcome(
+            self._runtime.clock,
+            self._catalog.register_for_tenant(new, plan, most, claim.make_record(outcome)),
+            partial(self._catalog.find_registered, new),
+        )
         if isinstance(answer, SlotTaken):
             return answer
         if isinstance(answer, RegistrationLimitReached):

@@ -127,6 +127,12 @@ class WorkflowCatalog(msgspec.Struct, eq=False):
         # Cancelling the caller does not cancel the write, so the cache must be cleared when the write ends.
         return await asyncio.shield(writing)
 
+    async def find_registered(self, registration: WorkflowRegistration) -> VersionRegistered | None:
+        """VersionRegistered if the store has exactly this registration, else None."""
+        new = registration
+        found = await self._definitions.find(new.tenant, new.workflow_id, new.version)
+        return VersionRegistered() if found == new else None
+
     async def check_async(self, document: Any, pinned: bool = False) -> tuple[Plan | None, list[Violation]]:
         """`check`, in a thread for a large definition, so that other requests do not wait for it."""
         if len(encode_stored(document)) > THREAD_CHECK_BYTES:

@@ -26,6 +26,7 @@ from weftwork.engine.host.load_retries import LoadRetries
 from weftwork.engine.host.parked_clocks import ParkedClocks
 from weftwork.engine.host.recovery import Outcome, Recovery, RecoveryProgress
 from weftwork.engine.host.set_aside import cancel_set_aside
+from weftwork.engine.read_back import confirm_created
 from weftwork.engine.run.live_run import LiveRun, RunCallbacks
 from weftwork.engine.run.pending_commit import RecordMaker, RequestResult, RunNotLive
 from weftwork.engine.runtime import Runtime
@@ -33,6 +34,7 @@ from weftwork.ports.fault_points import fault_point
 from weftwork.ports.node_outcome import NewChild
 from weftwork.ports.storage.event_log import (
     FenceLost,
+    OutcomeUnknown,
     RunCreated,
     RunOutline,
     ScopeTaken,
@@ -153,9 +155,12 @@ class Executor:
         is_live = False
         try:
             live, first = await self._prepare(header, plan, inputs, is_new=record is None and not exclusive)
-            created = await self._runtime.log.create(
-                header, hidden, record, exclusive, first, self._runtime.fence.epoch
-            )
+            try:
+                created = await self._runtime.log.create(
+                    header, hidden, record, exclusive, first, self._runtime.fence.epoch
+                )
+            except OutcomeUnknown:
+                created = await confirm_created(self._runtime.log, self._runtime.clock, header.key)
             fault_point("create.durable")
             if isinstance(created, RunCreated) and self._may_start(live):
                 is_live = True
@@ -185,7 +190,10 @@ class Executor:
         restart. Raises SourceMissing, or StoreUnavailable; the fork may exist then, and is executed once it is found in
         the store."""
         try:
-            created = await self._runtime.forks.create(header, first, record, exclusive, self._runtime.fence.epoch)
+            try:
+                created = await self._runtime.forks.create(header, first, record, exclusive, self._runtime.fence.epoch)
+            except OutcomeUnknown:
+                created = await confirm_created(self._runtime.log, self._runtime.clock, header.key)
             fault_point("fork.durable")
         except (StoreUnavailable, asyncio.CancelledError):
             self._retries.add(header.key)

@@ -14,12 +14,13 @@ import msgspec
 from msgspec.structs import replace
 
 from weftwork.engine.decide.inputs import CancelRequested
+from weftwork.engine.read_back import is_appended
 from weftwork.engine.run.append import BatchBuilder
 from weftwork.engine.run.budget import reserve_of
 from weftwork.engine.run.pending_commit import RecordMaker
 from weftwork.engine.run.replay import RunTooLarge
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.storage.event_log import RunOutline
+from weftwork.ports.storage.event_log import OutcomeUnknown, RunOutline
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.ports.storage.run_queries import InterruptQuery
 from weftwork.protocol.errors import ClientFault
@@ -97,7 +98,12 @@ async def cancel_set_aside(
     builder.add((Draft.of(payloads.RunCancelled(input_.reason or msgspec.UNSET, input_.parent or msgspec.UNSET)),))
     batch = builder.build(runtime.ids, record(state.status, now) if record is not None else None)
     batch = replace(batch, rows=await _closed_interrupts(runtime, outline))
-    taken = await runtime.log.append(header.key, builder.expected, batch, runtime.fence.epoch)
+    try:
+        taken = await runtime.log.append(header.key, builder.expected, batch, runtime.fence.epoch)
+    except OutcomeUnknown:
+        if not await is_appended(runtime.log, runtime.clock, header.key, batch):
+            raise
+        taken = None
     if taken is not None:
         return taken
     runtime.feeds.publish(header.key, batch.events)

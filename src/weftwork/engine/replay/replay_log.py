@@ -4,9 +4,10 @@ from typing import Any, Final
 
 import msgspec
 
+from weftwork.engine.read_back import is_appended
 from weftwork.engine.run.state_rows import changed_rows, projection_of
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.storage.event_log import FenceLost, SequenceConflict, StoreUnavailable
+from weftwork.ports.storage.event_log import FenceLost, OutcomeUnknown, SequenceConflict, StoreUnavailable
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.canonical import encode_recorded
 from weftwork.protocol.privacy.redaction import Redactor
@@ -148,6 +149,9 @@ class ReplayLog:
         batch = Batch(events, projection, self.times.apply(state, rows), hidden, assets=assets)
         try:
             await self._runtime.log.append(self._key, self.last_sequence, batch, self._runtime.fence.epoch)
+        except OutcomeUnknown:
+            if not await is_appended(self._runtime.log, self._runtime.clock, self._key, batch):
+                raise
         except (FenceLost, SequenceConflict) as error:
             raise StoreUnavailable(str(error)) from error
         self.last_sequence += len(events)

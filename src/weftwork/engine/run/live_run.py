@@ -23,6 +23,7 @@ from weftwork.engine.decide.decision import RunBounds
 from weftwork.engine.decide.inputs import Input, Step
 from weftwork.engine.decide.run_control import may_interrupt, nodes_with_open_effects
 from weftwork.engine.nodes.run_clock import RunClock
+from weftwork.engine.read_back import is_appended
 from weftwork.engine.run.activity import Activity, weak_reporter
 from weftwork.engine.run.append import make_redactor
 from weftwork.engine.run.budget import RunBudget
@@ -33,7 +34,7 @@ from weftwork.engine.run.replay import reload_run
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.node_outcome import NewChild
-from weftwork.ports.storage.event_log import FenceLost, SequenceConflict, StoreUnavailable
+from weftwork.ports.storage.event_log import FenceLost, OutcomeUnknown, SequenceConflict, StoreUnavailable
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.envelopes.partial_surface import may_show_surface
 from weftwork.protocol.errors import HostFault
@@ -296,10 +297,12 @@ class LiveRun:
         try:
             taken = await self._runtime.log.append(self.key, work.builder.expected, batch, self._runtime.fence.epoch)
         except (StoreUnavailable, SequenceConflict) as error:
-            if request is not None:
-                request.refuse(StoreUnavailable(str(error)))
-            await self._reload(work, pause=isinstance(error, StoreUnavailable))
-            return False
+            if not await self._is_appended(batch, error):
+                if request is not None:
+                    request.refuse(StoreUnavailable(str(error)))
+                await self._reload(work, pause=isinstance(error, StoreUnavailable))
+                return False
+            taken = None
         if taken is not None and request is not None:
             request.answer(taken)
             await self._reload(work, pause=False)
@@ -308,6 +311,18 @@ class LiveRun:
         if request is not None:
             request.answer(self.state.status)
         return True
+
+    async def _is_appended(self, batch: Batch, error: Exception) -> bool:
+        """Whether the store has a batch although the append raised this error."""
+        if not isinstance(error, OutcomeUnknown):
+            return False
+        self._store_away = True
+        try:
+            return await is_appended(self._runtime.log, self._runtime.clock, self.key, batch)
+        except StoreUnavailable:
+            return False
+        finally:
+            self._store_away = False
 
     def _on_committed(self, batch: Batch, work: PendingCommit) -> None:
         self._has_unsaved_parking = False
@@ -338,7 +353,8 @@ class LiveRun:
     async def _answer_unchanged(self, work: PendingCommit) -> None:
         """Finish work that has no events to append."""
         if work.request is not None:
-            await work.request.answer_unchanged(self._runtime.records, self.state.status, work.started_at)
+            runtime = self._runtime
+            await work.request.answer_unchanged(runtime.records, runtime.clock, self.state.status, work.started_at)
         self._notify_waiters(work)
         if work.launches or work.stop:
             self._activity.apply_commit(self.state, work)

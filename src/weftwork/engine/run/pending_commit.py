@@ -18,7 +18,9 @@ from weftwork.engine.decide.decision import Decision
 from weftwork.engine.decide.effect_claims import holds_claim, is_item_recorded
 from weftwork.engine.decide.inputs import Input
 from weftwork.engine.decide.size_limits import too_large_outcome
+from weftwork.engine.read_back import save_record
 from weftwork.engine.run.append import BatchBuilder
+from weftwork.ports.clock import Clock
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.ports.storage.idempotency import IdempotencyRecords, SlotTaken
 from weftwork.protocol.fold.state import RunState
@@ -52,11 +54,11 @@ class RunRequest(msgspec.Struct):
         if not self.done.done():
             self.done.set_result(outcome)
 
-    async def answer_unchanged(self, records: IdempotencyRecords, status: Status, time: int) -> None:
+    async def answer_unchanged(self, records: IdempotencyRecords, clock: Clock, status: Status, time: int) -> None:
         """Answer a request that changed nothing, after its idempotency record has been stored."""
         record = self.make_record(status, time)
         try:
-            taken = await records.save_record(record) if record is not None else None
+            taken = await save_record(records, clock, record) if record is not None else None
         except StoreUnavailable as error:
             self.refuse(error)
         else:

@@ -34,7 +34,8 @@ class StoreUnavailable(Exception):
 
 class OutcomeUnknown(StoreUnavailable):
     """The connection to the store was lost after a commit was sent, so the write may have happened. Read it back, by
-    the ids of the events in the batch, before it is repeated or reported as failed."""
+    the ids of the events in the batch, before it is repeated or reported as failed. A later call that reads the data
+    shows whether it has happened: a write that is not there then does not happen any more."""
 
 
 class AccessDenied(StoreUnavailable):

@@ -12,8 +12,10 @@ import msgspec
 from weftwork.engine.api.idempotency import IdempotencyClaim, idempotent
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.review import DocumentThread
+from weftwork.engine.read_back import confirm_created
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.tenant_logs import TenantLogs
+from weftwork.ports.storage.event_log import OutcomeUnknown
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.limits import QUOTA_EXCEEDED
@@ -67,7 +69,10 @@ class Imports(msgspec.Struct, eq=False):
             projection.last_sequence + 1,
             len(urls),
         )
-        created = await runtime.log.create(built.header, (), claim.make_record(outcome), False, built.first)
+        try:
+            created = await runtime.log.create(built.header, (), claim.make_record(outcome), False, built.first)
+        except OutcomeUnknown:
+            created = await confirm_created(runtime.log, runtime.clock, run)
         return created if isinstance(created, SlotTaken) else outcome
 
     async def _store_media(self, run: RunKey, media: tuple[PackedMedia, ...]) -> Mapping[str, str]:
