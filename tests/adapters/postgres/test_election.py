@@ -9,16 +9,18 @@ import pytest
 from tests.adapters.postgres.proxy import proxied
 from tests.adapters.postgres.stores import WAIT_SECONDS, main_server, open_pair, session
 from tests.harness.postgres_server import new_schema
+from weftwork.adapters.postgres.database.connection import PostgresConnection
+from weftwork.adapters.postgres.processes import election
 from weftwork.adapters.postgres.processes.election import ElectionTimes
 from weftwork.adapters.postgres.store import PostgresStore
-from weftwork.ports.storage.event_log import FenceLost
+from weftwork.ports.storage.event_log import FenceLost, StoreUnavailable
 from weftwork.ports.storage.host_lock import HostLocked
 from weftwork.testing.storage.harness import catch, opened
 from weftwork.testing.storage.samples import batch, header
 
 pytestmark = pytest.mark.slow
 
-FAST = ElectionTimes(touch=0.05, silence=0.5, force=5.0)
+FAST = ElectionTimes(touch=0.05, silence=0.5, force=5.0, stall=0.3)
 
 
 @asynccontextmanager
@@ -103,6 +105,28 @@ async def test_a_silent_executor_loses_the_lock_and_finds_out_when_it_is_back() 
             proxy.cut()
             await cut.election.lost.wait()
             assert not near.election.lost.is_set()
+
+
+async def stall_with_lock(store: PostgresStore, other: PostgresConnection) -> asyncio.Task[object]:
+    """Suspend a session between two messages of a statement, while it locks a run; a task that waits for the lock."""
+    await store.log.create(header("run-a"))
+    await other.execute("BEGIN")
+    await other.execute("UPDATE runs SET fence = fence")
+    await other.prepare("SELECT 2")  # without a Sync: for the server, the statement is not over
+    return asyncio.create_task(catch(store.ownership.take(header("run-a").key, await store.election.take())))
+
+
+async def test_a_session_that_was_suspended_inside_a_statement_loses_its_locks() -> None:
+    async with candidates() as (store, _), session(store.address) as other:
+        assert await (await stall_with_lock(store, other)) is None
+
+
+async def test_no_timeout_of_the_server_ends_such_a_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(election, "_END_STALLED", "SELECT $1::float")
+    times = {"idle_in_transaction_session_timeout": "100ms", "statement_timeout": "100ms"}
+    async with candidates() as (store, _), session(store.address, **times) as other:
+        assert isinstance(await (await stall_with_lock(store, other)), StoreUnavailable)
+        assert not other.is_closed()
 
 
 async def test_a_newer_release_is_not_followed_by_an_older_one() -> None:

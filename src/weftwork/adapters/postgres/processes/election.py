@@ -41,6 +41,14 @@ _ELECT = """
     WHERE e.engine_version <= excluded.engine_version
     RETURNING epoch
 """
+# A process that is suspended while it prepares a statement inside a transaction keeps its locks. For the server its
+# session is active, so idle_in_transaction_session_timeout does not end it, and statement_timeout neither.
+_END_STALLED = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND usename = current_user
+    AND application_name IN ('weftwork', 'weftwork writer')
+    AND state = 'active' AND wait_event = 'ClientRead' AND state_change < clock_timestamp() - make_interval(secs => $1)
+"""
 _FIND = "SELECT epoch, holder, engine_version FROM elections WHERE slot = $1"
 
 logger = logging.getLogger(__name__)
@@ -55,6 +63,8 @@ class ElectionTimes(msgspec.Struct, frozen=True):
     """After this many seconds without one, the server ends the session of the executor."""
     force: float = 5.0
     """How many seconds `take` with `force` waits for the lock of a session that it has ended."""
+    stall: float = 3.0
+    """After this many seconds, the executor ends a session whose process has not sent the rest of a statement."""
 
 
 class PostgresElection:
@@ -68,6 +78,7 @@ class PostgresElection:
         self._epoch = 0
         self._connection: PostgresConnection | None = None
         self._task: asyncio.Task[None] | None = None
+        self._cut = asyncio.Event()
         self.lost = asyncio.Event()
 
     async def take(self, force: bool = False) -> int:
@@ -112,7 +123,9 @@ class PostgresElection:
 
     async def _connect(self) -> PostgresConnection:
         silence = f"{round(self._times.silence * 1000)}ms"
-        return await connect(self._address, application_name="weftwork executor", idle_session_timeout=silence)
+        connection = await connect(self._address, application_name="weftwork executor", idle_session_timeout=silence)
+        connection.add_termination_listener(lambda *_: self._cut.set())
+        return connection
 
     async def _replace(self, connection: PostgresConnection) -> None:
         """End the session that has the lock, until this session has it. The other executor may get the lock back, and
@@ -129,7 +142,11 @@ class PostgresElection:
     async def _hold(self) -> None:
         """Keep the session alive; after a cut, get the lock back or find out that it is lost."""
         while True:
-            await asyncio.sleep(self._times.touch)
+            # A process that was replaced is cut off, and has to find that out at once.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._times.touch):
+                    await self._cut.wait()
+            self._cut.clear()
             connection = self._connection
             try:
                 if connection is None or connection.is_closed():
@@ -142,6 +159,7 @@ class PostgresElection:
                 assert connection is not None
                 async with asyncio.timeout(self._times.silence):
                     epoch = await connection.fetchval("SELECT epoch FROM elections WHERE slot = $1", SLOT)
+                    await connection.execute(_END_STALLED, self._times.stall)
                 if epoch != self._epoch:
                     self._lose()
                     return
