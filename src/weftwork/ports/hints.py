@@ -11,6 +11,8 @@ KEYS: Final = "keys"
 SIGNING: Final = "signing"
 GONE: Final = "gone"
 """Ended runs were deleted."""
+WORK: Final = "work"
+"""There is work for the executor: runs that it has not taken, messages between runs, or timers."""
 MISSED: Final = ""
 """Hints may have been lost."""
 

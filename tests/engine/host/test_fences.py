@@ -114,6 +114,17 @@ async def test_readers_of_an_executor_that_was_replaced_continue_with_the_store(
     assert stored.projection.current_node == "h"
 
 
+@fails_without(Executor, "find_work", lambda self: asyncio.sleep(0))
+async def test_a_run_that_a_replaced_executor_created_is_found() -> None:
+    first, second, _ = await two_executors()
+    await second.executor.start_recovery()
+    key = await first.start(GATES)
+    before = len(started(second))
+    await second.executor.find_work()
+    await until(lambda: len(started(second)) > before)
+    assert await second.store.ownership.fence_of(key) == second.runtime.fence.epoch
+
+
 @fails_without(Executor, "release_runs", lambda self: None)
 async def test_a_host_that_lost_the_election_stops_all_runs() -> None:
     bench, key = await EngineHarness().with_gated_run(GATES)

@@ -1,4 +1,5 @@
-"""Follows changes that other processes make to the store: API keys, signing keys, and deleted runs.
+"""Follows changes that other processes make to the store: API keys, signing keys, deleted runs, and work that this host
+has to do.
 
 A process that administers a store on a database server changes it while the host is running. Hints make the host look
 at once; it also looks every POLL_MS, because a hint may be lost.
@@ -14,14 +15,14 @@ from weftwork.engine.api.keyring import Keyring
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.signer import Signer
 from weftwork.ports.clock import Clock
-from weftwork.ports.hints import GONE, KEYS, MISSED, SIGNING, Hints
+from weftwork.ports.hints import GONE, KEYS, MISSED, SIGNING, WORK, Hints
 from weftwork.ports.storage.event_log import StoreUnavailable
 
 log = logging.getLogger("weftwork")
 
 POLL_MS: Final = 5_000
 """Time between two looks at the store without a hint."""
-_FOLLOWED: Final = frozenset({KEYS, SIGNING, GONE})
+_FOLLOWED: Final = frozenset({KEYS, SIGNING, GONE, WORK})
 """The hints that matter here. Newer releases may send others."""
 
 
@@ -88,5 +89,7 @@ class StoreChanges(msgspec.Struct, eq=False):
             await self._keyring.reload()
         elif hint == SIGNING:
             await self._signer.reload()
+        elif hint == WORK:
+            await self._executor.find_work()
         else:
             self._executor.forget_ended_runs()

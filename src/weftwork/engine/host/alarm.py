@@ -54,6 +54,11 @@ class Alarm(msgspec.Struct, eq=False):
         if self._task is None and not self._closed:
             self._task = asyncio.create_task(self._watch())
 
+    def look(self) -> None:
+        """Look at the store now: another process may have parked runs."""
+        self.start()
+        self._changed.set()
+
     def schedule(self, run: RunKey, origin: int, wake_at: int | None) -> None:
         """Include a run that was parked and is due at `wake_at` in its own time; None if it has no timer."""
         when = self._parked_clocks.on_parked(run, origin, wake_at)

@@ -347,6 +347,15 @@ class Executor:
         self._recover_messages()
         return self.recovery.start()
 
+    async def find_work(self) -> None:
+        """After the recovery, look for runs, messages and timers that this process does not know of. A process that has
+        not noticed yet that it was replaced creates runs, parks them, and ends children of runs that this process has
+        taken. Raises StoreUnavailable."""
+        if not self._closed and self.recovery.is_done:
+            self._child_messages.recover_soon()
+            self._alarm.look()
+            await self.recovery.repeat()
+
     def _recover_messages(self) -> None:
         self._child_messages.recover_soon()
         self._alarm.start()

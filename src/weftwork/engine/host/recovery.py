@@ -77,6 +77,17 @@ class Recovery(msgspec.Struct, eq=False):
             self._task = asyncio.create_task(self._run_until_done())
         return self._task
 
+    @property
+    def is_done(self) -> bool:
+        """Whether the task of `start` has ended."""
+        return self._task is not None and self._task.done()
+
+    async def repeat(self) -> None:
+        """Start again in the background if the recovery is done and there are untaken runs. Raises StoreUnavailable."""
+        if self.is_done and await self._ownership.untaken(self._fence.epoch, None, 1):
+            self._task = self._until = None
+            self.start()
+
     def close(self) -> None:
         if self._task is not None:
             self._task.cancel()
