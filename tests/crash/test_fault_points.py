@@ -27,7 +27,7 @@ from weftwork.ports.fault_points import POINTS
 pytestmark = pytest.mark.slow
 
 
-PROVED = test_assets.PROVED | test_forks.PROVED
+PROVED = test_assets.PROVED | test_forks.PROVED | {"effect.claimed"}
 """The points that other proofs reach."""
 ONCE = {"boot.seated", "boot.ready", "sweep.begin", "drain.begin", "drain.close"}
 """Passed once in the life of a process."""

@@ -57,7 +57,7 @@ def test_every_point_stands_in_one_place() -> None:
     in_postgres = [name for path in found if postgres in path.parents for name in found[path]]
     in_sqlite = {name for path in (SOURCE / "adapters" / "sqlite").rglob("*.py") for name in found[path]}
     assert len(set(in_postgres)) == len(in_postgres)
-    assert set(in_postgres) == in_sqlite - {"writer.commit", "writer.checkpoint", "writer.checkpointed"}
+    assert set(in_postgres) == in_sqlite - {"writer.checkpoint", "writer.checkpointed"}
 
 
 @each_case(

@@ -56,6 +56,7 @@ POINTS: Final[Mapping[str, FaultPoint]] = {
         "Readers have received new events. The nodes that these events start are not running yet."
     ),
     "node.launch": FaultPoint("The start of a node is stored. The node is not running yet."),
+    "effect.claimed": FaultPoint("The claim of an effect is stored. The effect has not begun."),
     "node.ended": FaultPoint("A node has ended. Its outcome is not stored yet."),
     "run.ended": FaultPoint("The last event of a run is stored. The host still counts the run as live."),
     "run.parked": FaultPoint(

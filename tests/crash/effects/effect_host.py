@@ -1,6 +1,7 @@
 """Hosts that send effects to a sink, runs that want them, and a person who looks at the sink before answering."""
 
 import contextlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,11 +56,12 @@ def effect_workflow(url: str) -> dict[str, Any]:
 
 
 class EffectHost(RestartableHost):
+    workflows: Sequence[dict[str, Any]] = ()
     arguments = ("--nodes", "effect_nodes", "--allow-private-network")
     cwd = Path(__file__).parent
 
     def __init__(self, folder: Path, sink: CountingSink, sabotage: str | None = None) -> None:
-        self.workflows = (effect_workflow(sink.url), payment_workflow(sink.url))
+        self.workflows = (*self.workflows, effect_workflow(sink.url), payment_workflow(sink.url))
         super().__init__(folder, sabotage)
         self._sink = sink
 

@@ -23,7 +23,8 @@ from tests.crash.effects.effect_host import (
 )
 from tests.crash.effects.effect_sink import CountingSink
 from tests.crash.oracle import follow, listing
-from tests.crash.restartable_host import RestartableHost, stop
+from tests.crash.restartable_host import RestartableHost, check_killed_at, stop
+from tests.harness.cases import present
 from tests.harness.definitions import FULL
 from tests.live import Host, until
 from tests.live.steering import events
@@ -129,6 +130,21 @@ def test_somebody_is_asked_and_nothing_is_sent_before_the_answer(tmp_path: Path)
         assert host.snapshot(run_id)["status"] == "waiting-input"
         answer_truthfully(host, sink, run_id)
         assert follow(host, run_id)[-1]["type"] == "run.completed"
+        assert list(sink.counts.values()) == [1]
+        stop(host)
+
+
+@pytest.mark.rule("eff-02")
+def test_somebody_is_asked_about_an_effect_that_was_claimed_and_did_not_begin(tmp_path: Path) -> None:
+    with CountingSink(1).listening() as sink, EffectHost(tmp_path, sink) as ground:
+        host = ground.start("effect.claimed:1:kill")
+        run_id = RecordingClient(host, ClientHistory(), "c").create("pays")
+        check_killed_at(host, "effect.claimed")
+        assert not sink.counts
+        host = ground.start()
+        until(lambda: bool(open_effect_interrupts(events(host, present(run_id)))), "the question")
+        answer_truthfully(host, sink, present(run_id))
+        assert follow(host, present(run_id))[-1]["type"] == "run.completed"
         assert list(sink.counts.values()) == [1]
         stop(host)
 

@@ -1,4 +1,4 @@
-"""The actions of fault points: kill the process, delay it, or raise the error that the place can raise."""
+"""The actions of fault points: kill the process, freeze or delay it, or raise the error that the place can raise."""
 
 import logging
 import os
@@ -13,7 +13,7 @@ from weftwork.ports.fault_points import POINTS, arm
 log = logging.getLogger("weftwork.faults")
 
 MAX_DELAY_MS: Final = 60_000
-_SYNTAX: Final = "name:nth:action, separated by commas; an action is kill, raise or delay=MILLISECONDS"
+_SYNTAX: Final = "name:nth:action, separated by commas; an action is kill, freeze, raise or delay=MILLISECONDS"
 
 Action = Callable[[], None]
 
@@ -47,15 +47,17 @@ def _action(name: str, text: str) -> Action:
     verb, _, value = text.partition("=")
     if text == "kill":
         return _kill
+    if text == "freeze":
+        return _freeze
     if text == "raise":
         fault = POINTS[name].fault
         if fault is None:
-            raise ValueError(f"nothing can be raised at {name}; use kill or delay=MILLISECONDS")
+            raise ValueError(f"nothing can be raised at {name}; use kill, freeze or delay=MILLISECONDS")
         return partial(_fail, fault(f"fault point {name}"))
     if verb == "delay" and value.isascii() and value.isdigit() and int(value) <= MAX_DELAY_MS:
         # Blocks the event loop on purpose, to simulate a host that hangs.
         return partial(time.sleep, int(value) / 1000)
-    raise ValueError(f"{text!r} is not an action; use kill, raise, or delay=0 to delay={MAX_DELAY_MS}")
+    raise ValueError(f"{text!r} is not an action; use kill, freeze, raise, or delay=0 to delay={MAX_DELAY_MS}")
 
 
 def _announce(name: str, nth: int, action: Action) -> None:
@@ -65,6 +67,11 @@ def _announce(name: str, nth: int, action: Action) -> None:
 
 def _kill() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _freeze() -> None:
+    # Like a virtual machine that is suspended. It continues when it gets SIGCONT.
+    os.kill(os.getpid(), signal.SIGSTOP)
 
 
 def _fail(fault: Exception) -> None:

@@ -15,6 +15,7 @@ from weftwork.engine.decide.inputs import EffectClaimed, EffectEnded, Input
 from weftwork.engine.node_events import OUTPUT_TOO_LARGE
 from weftwork.engine.replay_guard import deny_in_replay
 from weftwork.engine.runtime import Runtime
+from weftwork.ports.fault_points import fault_point
 from weftwork.ports.node_outcome import (
     AwaitsProvider,
     Completed,
@@ -27,6 +28,7 @@ from weftwork.ports.node_outcome import (
     Suspended,
 )
 from weftwork.ports.nodes import NodeCall
+from weftwork.ports.storage.event_log import STORE_RETRY_MS, StoreUnavailable
 from weftwork.protocol.fold.state import NodeState
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.schema import check_inline
@@ -48,6 +50,8 @@ log = logging.getLogger("weftwork.node")
 MAX_STEPS: Final = 10_000
 MAX_STEP_BYTES: Final = 64 * 2**20
 """Total size of the results of the steps of one entry, which are kept in memory until the node ends."""
+MAX_CLAIM_AGE_MS: Final = 1000
+"""If a claim was sent longer ago, the fence of the run is read before the effect begins."""
 
 
 class EffectLedger(msgspec.Struct, eq=False):
@@ -201,10 +205,31 @@ class EffectLedger(msgspec.Struct, eq=False):
         granted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._report(EffectClaimed(self._node_id, ref, claim, granted, self._call.entry_sequence, replaces))
         self._unstarted.add(ref)
-        if not await granted or self._closed:
+        asked_at = self._instant()
+        is_granted = await granted
+        fault_point("effect.claimed")
+        if not is_granted or not await self._is_still_ours(asked_at) or self._closed:
             # Another process executes this run, or the entry has ended. Wait here until this task is cancelled.
             await asyncio.get_running_loop().create_future()
         self._unstarted.discard(ref)
+
+    async def _is_still_ours(self, asked_at: tuple[int, int]) -> bool:
+        """Whether no other process had taken the run less than MAX_CLAIM_AGE_MS ago. The store is asked only if the
+        claim is older, because this process may have been suspended. A suspension after this, and before the first byte
+        of the effect, is not noticed."""
+        while _elapsed(asked_at, now := self._instant()) > MAX_CLAIM_AGE_MS:
+            asked_at = now
+            try:
+                if await self._runtime.ownership.fence_of(self._header.key) != self._runtime.fence.epoch:
+                    return False
+            except StoreUnavailable:
+                await self._runtime.clock.sleep(STORE_RETRY_MS)
+        return True
+
+    def _instant(self) -> tuple[int, int]:
+        """Milliseconds on both clocks: the monotonic one may stand still while the machine is suspended."""
+        clock = self._runtime.clock
+        return clock.monotonic_ns() // 1_000_000, clock.now()
 
     def _reported_outcome(
         self,
@@ -224,6 +249,10 @@ class EffectLedger(msgspec.Struct, eq=False):
             if answer["outcome"] != "done" or not is_unfit(answer):
                 return answer
         raise AssertionError("count() does not end")
+
+
+def _elapsed(before: tuple[int, int], after: tuple[int, int]) -> int:
+    return max(after[0] - before[0], after[1] - before[1])
 
 
 _REPORTED_FAILED = Failed("effect_failed", "A person reported that the effect failed.", retryable=False)

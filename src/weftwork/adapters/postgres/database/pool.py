@@ -27,6 +27,7 @@ from weftwork.adapters.postgres.database.connection import (
     translate,
 )
 from weftwork.adapters.postgres.database.lost_sessions import LostSessions
+from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import FenceLost, SequenceConflict, StoreUnavailable
 from weftwork.ports.storage.forks import SourceMissing
 from weftwork.ports.storage.retention import StillLive
@@ -186,6 +187,7 @@ class SessionPool:
                     except Refused as refused:
                         await connection.execute("ROLLBACK")
                         return refused.result
+                    fault_point("writer.commit")
                     committing = True
                     await connection.execute("COMMIT")
                     return result
