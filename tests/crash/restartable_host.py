@@ -2,10 +2,11 @@
 
 import shutil
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from tests.crash.store_image import check_store_image
 from tests.crash.workflows import CRASH_WORKFLOWS
 from tests.live import Host, write_workflows
 from tests.live.host import TIMEOUT_SECONDS, command, launch
@@ -23,6 +24,7 @@ class RestartableHost:
 
     workflows: Sequence[dict[str, Any]] = CRASH_WORKFLOWS
     arguments: tuple[str | Path, ...] = ()
+    environment: Mapping[str, str] = {}
     cwd: Path | None = None
 
     def __init__(self, folder: Path, sabotage: str | None = None) -> None:
@@ -57,9 +59,16 @@ class RestartableHost:
     def launch(self, faults: str | None = None) -> Host:
         """A host that may not live long enough to listen."""
         assert all(host.process.poll() is not None for host in self._hosts)
-        env = {"WEFTWORK_FAULTS": faults} if faults else None
-        args = ("--workflows", self._flows, *self.arguments)
-        host = launch(self.folder, *args, env=env, program=self._program, cwd=self.cwd)
+        return self._launch(faults)
+
+    def check_image(self, copy: Path) -> None:
+        """Check the store of a dead host. `copy` is a new folder for a copy of its files."""
+        check_store_image(self.data, copy)
+
+    def _launch(self, faults: str | None, *arguments: str, **more: Any) -> Host:
+        env = {**self.environment, **({"WEFTWORK_FAULTS": faults} if faults else {})}
+        args = ("--workflows", self._flows, *self.arguments, *arguments)
+        host = launch(self.folder, *args, env=env, program=self._program, cwd=self.cwd, **more)
         self._hosts.append(host)
         return host
 

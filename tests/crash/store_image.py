@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.run.replay import load_state
 from weftwork.ports.nodes import NodeType
 from weftwork.ports.storage.run_queries import InterruptQuery
+from weftwork.ports.storage.store import Store
 from weftwork.protocol.fold.state import is_parked, next_wake_at
 from weftwork.protocol.run.header import RunKey
 from weftwork.wiring.data_folder import DATABASE_FILE
@@ -28,17 +30,10 @@ ORPHANS = """
 def check_store_image(data: Path, copy: Path, more_types: Iterable[NodeType] = ()) -> None:
     """Look at a copy: the next host must find the files as they were left. `more_types`: those of the workflows that
     are not built in."""
-    declarations = {each.declaration.type_id: each.declaration for each in (*BUILTIN_TYPES, *more_types)}
-
-    async def check_runs(store: SqliteStore, keys: list[RunKey]) -> None:
-        catalog = WorkflowCatalog(store.definitions, declarations)
-        for key in keys:
-            await _check_run(store, catalog, key)
-
     copy.mkdir()
     for file in data.glob(f"{DATABASE_FILE}*"):
         shutil.copy(file, copy / file.name)
-    asyncio.run(in_store(copy / DATABASE_FILE, check_runs))
+    asyncio.run(in_store(copy / DATABASE_FILE, partial(check_runs, more_types=more_types)))
     connection = apsw.Connection(str(copy / DATABASE_FILE), flags=apsw.SQLITE_OPEN_READONLY)
     assert connection.pragma("integrity_check") == "ok"
     outcomes: list[Any] = connection.execute("SELECT outcome FROM idempotency").fetchall()
@@ -67,7 +62,16 @@ async def in_store(path: Path, check: Callable[[SqliteStore, list[RunKey]], Awai
             await store.close()
 
 
-async def _check_run(store: SqliteStore, catalog: WorkflowCatalog, key: RunKey) -> None:
+async def check_runs(store: Store, keys: list[RunKey], more_types: Iterable[Any] = ()) -> None:
+    """Raise AssertionError unless everything that is stored about these runs is the fold of their logs. `more_types`:
+    those of the workflows that are not built in."""
+    nodes = (*BUILTIN_TYPES, *more_types)
+    catalog = WorkflowCatalog(store.definitions, {node.declaration.type_id: node.declaration for node in nodes})
+    for key in keys:
+        await _check_run(store, catalog, key)
+
+
+async def _check_run(store: Store, catalog: WorkflowCatalog, key: RunKey) -> None:
     stored = await store.log.read_run(key)
     assert stored is not None
     plan = await catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)

@@ -28,8 +28,12 @@ MIN_NODE_MS: dict[str, dict[str, int]] = {
     "retries": {"try": 0},
     "calls": {"call": 0},
     "drops": {"call": LONG},
+    "effects": dict.fromkeys(("pay", "book", "post", "put", "map"), 0),
+    "pays": {"pay": 0},
 }
 """Workflow -> node -> milliseconds. A completed run has completed each of these nodes once and no other."""
+
+WITH_EFFECTS = ("effects", "pays")
 
 
 def fan_out(workflow_id: str, lengths: dict[str, int]) -> dict[str, Any]:

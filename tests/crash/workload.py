@@ -28,15 +28,19 @@ class DeadHostData(NamedTuple):
 
 def kill_busy_host(folder: Path) -> DeadHostData:
     """A host dies in the middle of some runs."""
-    ledger = ClientHistory()
     with RestartableHost(folder) as ground:
-        client = RecordingClient(ground.start(), ledger, "before")
-        bulk = client.create("bulk", text=BULK_TEXT)
-        assert bulk is not None
-        client.watch(bulk)
-        for workflow in ("long", "waits", "long", "delay", "long", "quick"):
-            client.create(workflow, keyed=workflow == "long")
-        client.host.kill()
+        return work_until_killed(ground)
+
+
+def work_until_killed(ground: RestartableHost) -> DeadHostData:
+    ledger = ClientHistory()
+    client = RecordingClient(ground.start(), ledger, "before")
+    bulk = client.create("bulk", text=BULK_TEXT)
+    assert bulk is not None
+    client.watch(bulk)
+    for workflow in ("long", "waits", "long", "delay", "long", "quick"):
+        client.create(workflow, keyed=workflow == "long")
+    client.host.kill()
     return DeadHostData(ground.data, ledger, bulk)
 
 
@@ -71,10 +75,11 @@ def terminate(host: Host) -> int:
 def _run_rounds(client: RecordingClient, rounds: int) -> None:
     with contextlib.suppress(HostGone):
         for turn in range(rounds):
-            _run_round(client, turn)
+            run_round(client, turn)
 
 
-def _run_round(client: RecordingClient, turn: int) -> None:
+def run_round(client: RecordingClient, turn: int) -> None:
+    """Use everything that a host has, once."""
     client.create("due")
     client.create("quick", keyed=True, text="x")
     asks = client.create("asks", keyed=True)

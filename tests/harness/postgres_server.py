@@ -17,7 +17,8 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
@@ -157,7 +158,7 @@ class PostgresServer:
         self._run("initdb", "-D", str(self.data), "-U", USER, "-A", "trust", "--no-sync", "-E", "UTF8",
                   "--locale=C", f"--pwfile={secret}")  # fmt: skip
         secret.unlink()
-        rules = ["local all all trust", "host all all 127.0.0.1/32 scram-sha-256"]
+        rules = ["local all,replication all trust", "host all all 127.0.0.1/32 scram-sha-256"]
         if self.tls:
             self._make_certificates()
             rules[1] = "hostssl all all 127.0.0.1/32 scram-sha-256"
@@ -204,6 +205,18 @@ class PostgresServer:
         """Stop the server and delete its data."""
         self.stop("immediate")
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    @contextmanager
+    def standby(self) -> Iterator["PostgresServer"]:
+        """A server that has copied this one, and is read-only until it is promoted."""
+        standby = PostgresServer(self.version, self.parent, self.settings)
+        try:
+            source = f"host={self.folder} port={self.port} user={USER} dbname={DATABASE}"
+            standby._run("pg_basebackup", "-D", str(standby.data), "-d", source, "-R", "--checkpoint=fast", "--no-sync")
+            standby.start()
+            yield standby
+        finally:
+            standby.close()
 
     @property
     def pid(self) -> int:

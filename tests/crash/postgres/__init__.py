@@ -1,0 +1,1 @@
+"""PostgreSQL as the store, under crashes of hosts, servers and connections."""
