@@ -261,7 +261,7 @@ def store_children_late() -> None:
         if batch.child_creates:
             await asyncio.sleep(3600)
             for spawn in batch.child_creates:
-                await self.create(spawn.header, spawn.hidden)
+                await self.create(spawn.header, spawn.hidden, None, False, None, *fence)
         return taken
 
     SqliteEventLog.append = append  # type: ignore[method-assign, assignment]
@@ -271,7 +271,7 @@ def store_children_early() -> None:
     async def append(self: SqliteEventLog, run: RunKey, expected: int, batch: Batch, *fence: Any) -> Any:
         check_batch(run, expected, batch)
         for spawn in batch.child_creates:
-            await self.create(spawn.header, spawn.hidden)
+            await self.create(spawn.header, spawn.hidden, None, False, None, *fence)
         if batch.child_creates:
             await asyncio.sleep(DELAY_SECONDS)
         return await _append(self, run, expected, replace(batch, child_creates=()), *fence)

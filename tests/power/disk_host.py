@@ -21,7 +21,7 @@ from weftwork.settings import Settings
 def stores_on_disk(disk: RecordingDisk) -> Iterator[None]:
     """Hosts that are made meanwhile have their store on that disk."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("weftwork.app.SqliteStore", partial(SqliteStore, vfs=disk.vfs))
+        patch.setattr("weftwork.wiring.store.SqliteStore", partial(SqliteStore, vfs=disk.vfs))
         yield
 
 

@@ -4,7 +4,7 @@ When the connection to the store is lost after a commit was sent (`OutcomeUnknow
 repeat it could do it twice, and to report it as failed could be wrong. Each write can be recognised in the store, by
 ids that this process has made: the ids of events, runs, annotations and keys, or an idempotency slot. If it is there,
 it has succeeded, and the caller gets its result. If it is not there, it never will be, and it counts as failed. If the
-store does not answer in time, the caller is told that the store is unavailable, and asks again with the same key.
+store does not answer in time, the caller gets 503, and asks again with the same key.
 """
 
 from collections.abc import Awaitable, Callable
