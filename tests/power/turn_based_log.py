@@ -181,6 +181,12 @@ class TurnBasedLog:
     async def save_record(self, *arguments: Any) -> Any:
         return await self._wait(self._writes, "save_record", *arguments)
 
+    async def take(self, *arguments: Any) -> Any:
+        return await self._wait(self._writes, "take", *arguments)
+
+    async def retry_later(self, *arguments: Any) -> Any:
+        return await self._wait(self._writes, "retry_later", *arguments)
+
     async def _write_with_assets(
         self, partition: str, named: list[str], loose: list[str], name: str, *arguments: Any
     ) -> Any:

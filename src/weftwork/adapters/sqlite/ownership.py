@@ -6,18 +6,18 @@ runs of each fence in the order of their creation, and a page is the merge of on
 
 import asyncio
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final
 
 from msgspec.structs import replace
 
-from weftwork.adapters.sqlite.database.connection import SqliteConnection
+from weftwork.adapters.sqlite.database.connection import OUTAGES, SqliteConnection
 from weftwork.adapters.sqlite.database.port import SqlitePort, reads
 from weftwork.adapters.sqlite.database.reader import SqliteReaders, snapshot
 from weftwork.adapters.sqlite.database.writer import SqliteWriter
 from weftwork.adapters.sqlite.runs import run_number
-from weftwork.adapters.sqlite.transactions import RunHeadCache
+from weftwork.adapters.sqlite.transactions import SAVE_EPOCH, RunHeadCache
 from weftwork.ports.storage.ownership import UntakenRun
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 
@@ -115,6 +115,8 @@ def take_run(connection: SqliteConnection, heads: RunHeadCache, run: RunKey, fen
     head = heads.find(connection, run)
     if head is None or head.status in TERMINAL_STATUSES or head.fence > fence or _epoch(connection) > fence:
         return False
+    if heads.unsaved_epoch:
+        connection.execute(SAVE_EPOCH, (heads.unsaved_epoch,))
     connection.execute(_TAKE, (fence, head.run_no))
     heads.put(run, replace(head, fence=fence))
     return True
@@ -166,14 +168,38 @@ class SqliteOwnership(SqlitePort):
 class SqliteElection(SqlitePort):
     """Implements ports.storage.election.Election with a count of the starts.
 
-    The lock of the data folder admits one process to the file, so this one is never replaced.
+    The lock of the data folder admits one process to the file, so this one is never replaced. A host starts on a full
+    disk too, and serves what it has. Its epoch is then stored together with the first run that gets it as its fence; if
+    that never happens, the next process may get the same one.
     """
 
-    def __init__(self, writer: SqliteWriter, readers: SqliteReaders) -> None:
+    def __init__(
+        self,
+        writer: SqliteWriter,
+        readers: SqliteReaders,
+        connect: Callable[[], SqliteConnection],
+        heads: RunHeadCache,
+    ) -> None:
         super().__init__(writer, readers)
+        self._connect = connect
+        self._heads = heads
         self.lost = asyncio.Event()
 
     async def take(self, force: bool = False) -> int:
-        return await self._write(_next_epoch)
+        await self._read(_epoch)  # raises for a store that is not open
+        try:
+            # On a connection of its own: after a failed write, the writer refuses the jobs that only read as well.
+            return await asyncio.to_thread(self._count)
+        except OUTAGES:
+            self._heads.unsaved_epoch = await self._read(_epoch) + 1
+            return self._heads.unsaved_epoch
+
+    def _count(self) -> int:
+        connection: Any = self._connect()
+        try:
+            with connection:
+                return _next_epoch(connection)
+        finally:
+            connection.close(True)
 
     async def release(self) -> None: ...

@@ -34,7 +34,7 @@ class SqliteStore(Store):
         self._readers = readers = SqliteReaders(partial(open_reader, path, vfs))
         self.log = SqliteEventLog(writer, readers, heads)
         self.ownership = SqliteOwnership(writer, readers, heads)
-        self.election = SqliteElection(writer, readers)
+        self.election = SqliteElection(writer, readers, partial(open_writer, path, vfs), heads)
         self.queries = SqliteRunQueries(writer, readers)
         self.child_runs = SqliteChildRuns(writer, readers)
         self.forks = SqliteForks(writer, readers, heads)

@@ -65,6 +65,9 @@ class RunHeadCache:
 
     def __init__(self) -> None:
         self._heads: dict[RunKey, RunHead] = {}
+        self.unsaved_epoch = 0
+        """The epoch of this process, if it was elected while the store could not write. It is written together with the
+        first run that gets it as its fence."""
 
     def find(self, connection: SqliteConnection, run: RunKey) -> RunHead | None:
         cached = self._heads.get(run)
@@ -150,6 +153,10 @@ _INSERT_RUN = """
     VALUES (max((SELECT ifnull(max(run_no), 0) FROM runs), (SELECT ifnull(max(run_no), 0) FROM deleted_runs)) + 1,
     ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (partition, run_id) DO NOTHING
 """
+SAVE_EPOCH = """
+    INSERT INTO meta (name, value) VALUES ('epoch', ?)
+    ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)
+"""
 _INSERT_HEADER = "INSERT INTO run_headers (run_no, header) VALUES (?, ?)"
 _INSERT_TAG = "INSERT INTO run_tags (partition, tag, run_no) VALUES (?, ?, ?)"
 _INSERT_FORK = "INSERT INTO forks (run_no, partition, source) VALUES (?, ?, ?)"
@@ -176,6 +183,8 @@ def insert_run(
     if not connection.changes():
         raise HostFault(f"the run id {header.run_id} is in use")
     run_no = connection.last_insert_rowid()
+    if heads.unsaved_epoch:
+        connection.execute(SAVE_EPOCH, (heads.unsaved_epoch,))
     connection.execute(_INSERT_HEADER, (run_no, document))
     if header.tags:
         connection.executemany(_INSERT_TAG, [(partition, tag, run_no) for tag in set(header.tags)])
