@@ -54,8 +54,9 @@ from weftwork.engine.api.surfaces import Surfaces
 from weftwork.engine.api.workflows import Workflows
 from weftwork.engine.fence import ExecutorFence
 from weftwork.engine.host.catalog import WorkflowCatalog
-from weftwork.engine.host.executor import ClosedEffect, Executor, OpenEffect
+from weftwork.engine.host.executor import Executor
 from weftwork.engine.host.recovery import RecoveryProgress
+from weftwork.engine.host.shutdown import ClosedEffect, OpenEffect
 from weftwork.engine.host.sweeper import Sweeper
 from weftwork.engine.media.asset_sweep import AssetSweep
 from weftwork.engine.media.assets import Assets

@@ -26,6 +26,7 @@ from weftwork.engine.host.load_retries import LoadRetries
 from weftwork.engine.host.parked_clocks import ParkedClocks
 from weftwork.engine.host.recovery import Outcome, Recovery, RecoveryProgress
 from weftwork.engine.host.set_aside import cancel_set_aside
+from weftwork.engine.host.shutdown import AwaitedEffects, ClosedEffect, OpenEffect
 from weftwork.engine.read_back import confirm_created
 from weftwork.engine.run.live_run import LiveRun, RunCallbacks
 from weftwork.engine.run.pending_commit import RecordMaker, RequestResult, RunNotLive
@@ -57,25 +58,6 @@ MAX_CONCURRENT_STATE_READS: Final = 2
 has as many threads."""
 
 
-class OpenEffect(msgspec.Struct, frozen=True, rename="camel"):
-    """A node with an effect in progress that must not happen twice, and for which a closing host waits."""
-
-    run_id: str
-    node_id: str
-
-    @property
-    def log_fields(self) -> dict[str, str]:
-        return msgspec.to_builtins(self)
-
-
-class ClosedEffect(msgspec.Struct, frozen=True):
-    """An effect after the host has closed. If it is not finished, its outcome is unknown: the next start asks a person
-    about it, or repeats it if it is idempotent."""
-
-    effect: OpenEffect
-    finished: bool
-
-
 class Executor:
     """Executes runs. The election (`ports/storage/election.py`) admits one executor per store, and each write has its
     fence, so that one which was replaced without noticing cannot continue."""
@@ -92,8 +74,7 @@ class Executor:
         """The runs of each partition that are executed or being created."""
         self._live: LiveRuns[LiveRun] = LiveRuns(self.run_slots)
         self._closed = False
-        self._awaited_effects: dict[OpenEffect, LiveRun] = {}
-        """The effects that `close` waits for, until it is reported what became of them."""
+        self._awaited_effects = AwaitedEffects()
         self._pending_requests: Counter[RunKey] = Counter()
         """Runs with requests that are about to arrive. They stay in memory until the requests are answered."""
         self._retries = LoadRetries(runtime.ownership, runtime.fence, runtime.clock, self._wake, self._recover_run)
@@ -390,13 +371,9 @@ class Executor:
         `on_waiting` is called with them before the wait. Returns what became of them.
         """
         self._closed = True
-        runs = list(self._live.values())
-        effects = {OpenEffect(live.key.run_id, each): live for live in runs for each in live.nodes_with_open_effects()}
-        self._awaited_effects = effects
-        for effect in effects:
-            log.warning("shutdown waits for an effect in progress", extra=effect.log_fields)
+        effects = self._awaited_effects.collect(self._live.values())
         if effects and on_waiting is not None:
-            on_waiting(tuple(effects))
+            on_waiting(effects)
         self._close_tasks()
         await asyncio.gather(*(live.close() for live in self._live.values()))
         return self.report_effects()
@@ -411,16 +388,7 @@ class Executor:
     def report_effects(self) -> list[ClosedEffect]:
         """Log and return what has become of the effects that `close` waits for, each of them once. A process that exits
         without the end of the wait calls this."""
-        closed: list[ClosedEffect] = []
-        for effect, live in self._awaited_effects.items():
-            finished = effect.node_id not in live.nodes_with_open_effects()
-            if finished:
-                log.info("effect finished during the shutdown", extra=effect.log_fields)
-            else:
-                log.warning("effect not finished at shutdown: its outcome is unknown", extra=effect.log_fields)
-            closed.append(ClosedEffect(effect, finished))
-        self._awaited_effects = {}
-        return closed
+        return self._awaited_effects.report()
 
     async def _wake(self, run: RunKey, to_cancel: bool = False) -> LiveRun | None:
         """The live run, loaded if it is not in memory. Concurrent calls share one load."""
