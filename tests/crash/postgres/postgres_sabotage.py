@@ -5,12 +5,12 @@ from typing import Any
 
 from weftwork.adapters.postgres import array_statements
 from weftwork.adapters.postgres.database import connection
-from weftwork.adapters.postgres.event_log import PostgresEventLog
 from weftwork.adapters.postgres.processes.election import PostgresElection
 from weftwork.engine.api import store_changes
+from weftwork.engine.host import executor
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.nodes import effect_ledger
-from weftwork.ports.storage.event_log import OutcomeUnknown
+from weftwork.ports.storage.event_log import RunCreated, StoreUnavailable
 
 FENCE = "({g}.fence IS NULL OR r.fence = {g}.fence)"
 
@@ -31,17 +31,11 @@ def skip_fence_check() -> None:
     PostgresElection._regain = regain_later  # type: ignore[method-assign]
 
 
-def retry_blindly() -> None:
-    for name in ("create", "append"):
-        write = getattr(PostgresEventLog, name)
+def skip_reading_back() -> None:
+    async def unknown(*_: Any) -> RunCreated:
+        raise StoreUnavailable("nobody has looked whether the run is stored")
 
-        async def again(self: PostgresEventLog, *arguments: Any, write: Any = write) -> Any:
-            try:
-                return await write(self, *arguments)
-            except OutcomeUnknown:
-                return await write(self, *arguments)
-
-        setattr(PostgresEventLog, name, again)
+    executor.confirm_created = unknown
 
 
 def skip_look_for_work() -> None:
