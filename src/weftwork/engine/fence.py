@@ -4,7 +4,14 @@ Theory: `ports/storage/ownership.py`. The fence is the epoch of the election tha
 the store is open, and never changes afterwards: a process that is replaced ends.
 """
 
+from collections.abc import Callable
+from typing import Final
+
 from weftwork.ports.storage.election import Election
+from weftwork.protocol.run.header import RunKey
+
+MAX_PROOF_AGE_NS: Final = 1_000_000_000
+"""An effect begins at most this long after the fence of its run was last found in the store."""
 
 
 class ExecutorFence:
@@ -13,6 +20,8 @@ class ExecutorFence:
     def __init__(self, epoch: int = 0) -> None:
         self.epoch = epoch
         """0 until this process has been elected."""
+        self.on_lost: Callable[[RunKey], None] = lambda run: None
+        """Stops a run that another executor was found to have taken. Set by the executor."""
 
     async def take(self, election: Election, force: bool = False) -> None:
         """Become the executor of the store. Raises HostLocked and StoreUnavailable."""

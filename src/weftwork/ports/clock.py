@@ -4,7 +4,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """The only source of time for the engine: the wall clock, which may be set, and a clock that only moves forward."""
+    """The only source of time for the engine: a wall clock, which may be set, and two clocks that only move forward."""
 
     def now(self) -> int:
         """Wall-clock milliseconds since the epoch. May be set back or forward at any time."""
@@ -12,6 +12,10 @@ class Clock(Protocol):
 
     def monotonic_ns(self) -> int:
         """Nanoseconds on a clock that cannot be set. Only differences between two readings have a meaning."""
+        ...
+
+    def boottime_ns(self) -> int:
+        """Like `monotonic_ns`, but the time counts during which the machine was suspended."""
         ...
 
     async def sleep(self, milliseconds: int) -> None:

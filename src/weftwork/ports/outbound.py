@@ -1,10 +1,15 @@
 """The outbound client. All requests of the host to other servers go through it."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Literal, Protocol
+from contextvars import ContextVar
+from typing import Final, Literal, Protocol
 
 import msgspec
+
+BEFORE_SENDING: Final[ContextVar[Callable[[], Awaitable[None]] | None]] = ContextVar("before_sending", default=None)
+"""Awaited right before the first byte of a request is sent, after all waits: for a place, for the address and for the
+connection. The engine sets it in the context of an effect, to find out then whether this process may still act."""
 
 
 class OutboundRequest(msgspec.Struct, frozen=True):

@@ -35,6 +35,9 @@ class ManualClock:
     def monotonic_ns(self) -> int:
         return self._passed * 1_000_000
 
+    def boottime_ns(self) -> int:
+        return self._passed * 1_000_000
+
     async def sleep(self, milliseconds: int) -> None:
         if milliseconds <= 0:
             return

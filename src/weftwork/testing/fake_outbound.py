@@ -9,7 +9,14 @@ from typing import Any, Final, cast
 import msgspec
 
 from weftwork.adapters.python.values import as_json
-from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest, OutboundResponse, StreamTimeouts
+from weftwork.ports.outbound import (
+    BEFORE_SENDING,
+    FetchFailed,
+    FetchRefused,
+    OutboundRequest,
+    OutboundResponse,
+    StreamTimeouts,
+)
 from weftwork.protocol.net.address import is_allowed, parse_address
 from weftwork.protocol.net.outbound import MAX_REDIRECTS, CheckedRequest, check_request, follow_redirect
 from weftwork.protocol.net.target import OutboundPolicy, OutboundRefused
@@ -71,6 +78,8 @@ class FakeOutbound:
 
     async def _answer(self, sent: CheckedRequest) -> OutboundResponse:
         request = OutboundRequest(sent.target.url, sent.method, sent.headers, sent.content)
+        if (check := BEFORE_SENDING.get()) is not None:
+            await check()
         self.requests.append(request)
         try:
             answer = self._answers(request) if callable(self._answers) else self._look_up(request)

@@ -22,7 +22,7 @@ from tests.adapters.outbound.peer import (
 from tests.harness.cases import each_case, fails_without
 from weftwork.adapters.outbound import body as response_body
 from weftwork.adapters.outbound.client import MAX_CONCURRENT_REQUESTS
-from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest
+from weftwork.ports.outbound import BEFORE_SENDING, FetchFailed, FetchRefused, OutboundRequest
 from weftwork.protocol.net import outbound
 from weftwork.protocol.net.outbound import METHODS, check_request
 from weftwork.protocol.net.target import OutboundRefused
@@ -347,3 +347,24 @@ async def test_a_request_that_is_cancelled_lets_its_connection_go() -> None:
             await task
         while not peer.closed_connections:
             await asyncio.sleep(0.001)
+
+
+async def test_nothing_is_sent_before_the_caller_may_act() -> None:
+    """The check comes after the connection is open, and once: what follows belongs to the same effect."""
+    checked: list[tuple[int, int]] = []
+    async with listening_peer() as peer, open_client(PRIVATE_ALLOWED) as client:
+
+        async def check() -> None:
+            checked.append((peer.connections, len(peer.requests)))
+
+        token = BEFORE_SENDING.set(check)
+        try:
+            await client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/", "POST", (), b"x" * 100_000))
+            assert checked == [(1, 0)]
+            BEFORE_SENDING.set(asyncio.Event().wait)  # type: ignore[arg-type]
+            with pytest.raises(FetchFailed) as failed:
+                await client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/", "POST", timeout_ms=100))
+            assert not failed.value.sent
+            assert len(peer.requests) == 1
+        finally:
+            BEFORE_SENDING.reset(token)

@@ -60,3 +60,8 @@ async def test_a_clock_that_is_set_forward_ends_a_sleep_at_the_next_look(monkeyp
 @pytest.mark.parametrize("length", [0, -5])
 async def test_a_sleep_of_no_length_returns_at_once(length: int) -> None:
     await asyncio.wait_for(SystemClock().sleep(length), PATIENCE_SECONDS)
+
+
+def test_the_clock_that_counts_suspensions_moves_forward() -> None:
+    before = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    assert before <= SystemClock().boottime_ns() <= time.clock_gettime_ns(time.CLOCK_BOOTTIME)

@@ -20,7 +20,7 @@ def skip_fence_check() -> None:
         text = getattr(array_statements, name)
         assert FENCE.format(g=letter) in text
         setattr(array_statements, name, text.replace(FENCE.format(g=letter), "true"))
-    effect_ledger.MAX_CLAIM_AGE_MS = 10**9  # type: ignore[misc]
+    effect_ledger.MAX_PROOF_AGE_NS = 10**18  # type: ignore[misc]
     regain = PostgresElection._regain
 
     async def regain_later(self: PostgresElection) -> bool:

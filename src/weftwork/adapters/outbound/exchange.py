@@ -19,7 +19,7 @@ from weftwork.adapters.outbound.body import INVALID_RESPONSE, LOST, InvalidBody,
 from weftwork.adapters.outbound.connection import OutboundConnection
 from weftwork.adapters.outbound.guard import NOT_PUBLIC, AddressGuard, Unreachable
 from weftwork.adapters.outbound.response import RawResponse, SendProgress
-from weftwork.ports.outbound import FailureReason, FetchFailed, FetchRefused
+from weftwork.ports.outbound import BEFORE_SENDING, FailureReason, FetchFailed, FetchRefused
 from weftwork.protocol.net.outbound import CheckedRequest
 
 CONNECT_SECONDS: Final = 3.0
@@ -229,6 +229,8 @@ class _NetworkStream(httpcore2.AsyncNetworkStream):
         return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        if not self._progress.sent and (check := BEFORE_SENDING.get()) is not None:
+            await check()
         self._progress.begin_sending()
         try:
             await self.connection.write(buffer)

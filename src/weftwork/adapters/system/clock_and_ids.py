@@ -5,6 +5,7 @@ import os
 import random
 import secrets
 import time
+from functools import partial
 from typing import Final
 
 _MAX_SLEEP_S = 3600.0
@@ -15,6 +16,8 @@ class SystemClock:
     is noticed by then, and so is the time that the machine was suspended, which the monotonic clock does not count."""
 
     monotonic_ns = staticmethod(time.monotonic_ns)
+    # Other systems than Linux have no such clock, but the monotonic clock of macOS counts suspensions.
+    boottime_ns = staticmethod(partial(time.clock_gettime_ns, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)))
 
     def now(self) -> int:
         return time.time_ns() // 1_000_000

@@ -101,6 +101,7 @@ class Executor:
             self._live.get,
             self._admission,
         )
+        runtime.fence.on_lost = self._release_run
         self.recovery = Recovery(runtime.ownership, runtime.fence, self._admission, runtime.clock, self._recover_run)
         self._callbacks = RunCallbacks(
             on_completed=self._on_completed,
@@ -455,6 +456,10 @@ class Executor:
             )
         self._alarm.schedule(live.key, live.clock.origin, live.committed_run().projection.wake_at)
         self._admission.free(live.key)
+
+    def _release_run(self, run: RunKey) -> None:
+        if (live := self._live.get(run)) is not None:
+            live.release()
 
     def _on_released(self, live: LiveRun) -> None:
         """Drop a run that another process executes."""

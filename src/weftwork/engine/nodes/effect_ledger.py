@@ -12,6 +12,7 @@ import msgspec
 
 from weftwork.engine.decide.decision import error_object
 from weftwork.engine.decide.inputs import EffectClaimed, EffectEnded, Input
+from weftwork.engine.fence import MAX_PROOF_AGE_NS
 from weftwork.engine.node_events import OUTPUT_TOO_LARGE
 from weftwork.engine.replay_guard import deny_in_replay
 from weftwork.engine.runtime import Runtime
@@ -28,7 +29,8 @@ from weftwork.ports.node_outcome import (
     Suspended,
 )
 from weftwork.ports.nodes import NodeCall
-from weftwork.ports.storage.event_log import STORE_RETRY_MS, StoreUnavailable
+from weftwork.ports.outbound import BEFORE_SENDING
+from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.fold.state import NodeState
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.schema import check_inline
@@ -50,8 +52,6 @@ log = logging.getLogger("weftwork.node")
 MAX_STEPS: Final = 10_000
 MAX_STEP_BYTES: Final = 64 * 2**20
 """Total size of the results of the steps of one entry, which are kept in memory until the node ends."""
-MAX_CLAIM_AGE_MS: Final = 1000
-"""If a claim was sent longer ago, the fence of the run is read before the effect begins."""
 
 
 class EffectLedger(msgspec.Struct, eq=False):
@@ -68,6 +68,8 @@ class EffectLedger(msgspec.Struct, eq=False):
     _used: set[str] = set()
     _bytes: int = 0
     _unstarted: set[EffectRef] = set()
+    _proved_at: int = 0
+    """When the fence of the run was last known to be that of this process, on the clock that counts suspensions."""
     _closed: bool = False
 
     def key(self, step: str) -> str:
@@ -203,33 +205,41 @@ class EffectLedger(msgspec.Struct, eq=False):
         deny_in_replay(self._runtime, self._header)
         claim = self._runtime.ids.event_ids(1)[0]
         granted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        clock = self._runtime.clock
+        asked_at = clock.boottime_ns()
         self._report(EffectClaimed(self._node_id, ref, claim, granted, self._call.entry_sequence, replaces))
         self._unstarted.add(ref)
-        asked_at = self._instant()
         is_granted = await granted
         fault_point("effect.claimed")
-        if not is_granted or not await self._is_still_ours(asked_at) or self._closed:
+        if is_granted:
+            # The commit of the claim has compared the fence, and was sent after `asked_at`.
+            self._proved_at = max(self._proved_at, asked_at)
+            BEFORE_SENDING.set(self._prove_fence)
+            if clock.boottime_ns() - self._proved_at > MAX_PROOF_AGE_NS:
+                await self._prove_fence()
+        if not is_granted or self._closed:
             # Another process executes this run, or the entry has ended. Wait here until this task is cancelled.
             await asyncio.get_running_loop().create_future()
         self._unstarted.discard(ref)
 
-    async def _is_still_ours(self, asked_at: tuple[int, int]) -> bool:
-        """Whether no other process had taken the run less than MAX_CLAIM_AGE_MS ago. The store is asked only if the
-        claim is older, because this process may have been suspended. A suspension after this, and before the first byte
-        of the effect, is not noticed."""
-        while _elapsed(asked_at, now := self._instant()) > MAX_CLAIM_AGE_MS:
-            asked_at = now
-            try:
-                if await self._runtime.ownership.fence_of(self._header.key) != self._runtime.fence.epoch:
-                    return False
-            except StoreUnavailable:
-                await self._runtime.clock.sleep(STORE_RETRY_MS)
-        return True
+    async def _prove_fence(self) -> None:
+        """eff-08 (host): return if this process may begin an effect of the run now: the store had its fence at most
+        MAX_PROOF_AGE_NS ago. Otherwise stop the run and never return; the task is cancelled.
 
-    def _instant(self) -> tuple[int, int]:
-        """Milliseconds on both clocks: the monotonic one may stand still while the machine is suspended."""
-        clock = self._runtime.clock
-        return clock.monotonic_ns() // 1_000_000, clock.now()
+        Outbound requests call this once more, right before their first byte. A process that is suspended after this
+        check acts all the same when it continues. No process can exclude that by itself.
+        """
+        runtime, run = self._runtime, self._header.key
+        while (asked_at := runtime.clock.boottime_ns()) - self._proved_at > MAX_PROOF_AGE_NS:
+            try:
+                fence = await runtime.ownership.fence_of(run)
+            except StoreUnavailable:
+                await runtime.wait_for_store()
+                continue
+            if fence != runtime.fence.epoch:
+                runtime.fence.on_lost(run)
+                await asyncio.get_running_loop().create_future()
+            self._proved_at = asked_at
 
     def _reported_outcome(
         self,
@@ -249,10 +259,6 @@ class EffectLedger(msgspec.Struct, eq=False):
             if answer["outcome"] != "done" or not is_unfit(answer):
                 return answer
         raise AssertionError("count() does not end")
-
-
-def _elapsed(before: tuple[int, int], after: tuple[int, int]) -> int:
-    return max(after[0] - before[0], after[1] - before[1])
 
 
 _REPORTED_FAILED = Failed("effect_failed", "A person reported that the effect failed.", retryable=False)

@@ -260,7 +260,6 @@ class LiveRun:
             self._closing = True
             raise
         except FenceLost:
-            log.warning("run released: another process executes it", extra=self.key.log_fields)
             self.release()
         except Exception:
             self._abandon()
@@ -435,6 +434,7 @@ class LiveRun:
         """Stop at once, because another process executes the run: nothing is written any more, no node starts, and what
         running nodes do is not recorded. Requests fail with StoreUnavailable, and readers continue with the store."""
         if not self._over:
+            log.warning("run released: another process executes it", extra=self.key.log_fields)
             self._halt(StoreUnavailable("another process executes this run"))
             self._runtime.feeds.release(self.key)
             self._callbacks.on_released(self)
