@@ -18,8 +18,9 @@ pytestmark = pytest.mark.slow
 READERS = 500 if FULL else 50
 RETURNING = 40 if FULL else 4
 COST = 64 * 1024
-SLACK = 6 * 2**20
-"""What the host may need besides, however many they are."""
+SLACK = 9 * 2**20
+"""What the host may need in addition, for any number of readers. A reading thread of the store that is used for the
+first time has a page cache of its own."""
 PASSING = 24 * 2**20
 """What it may need for a moment: pages that are read and encoded at the same time."""
 ROOM = 4096
